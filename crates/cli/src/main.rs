@@ -11,6 +11,8 @@ mod args;
 mod documents;
 mod interposer;
 mod out;
+#[cfg(test)]
+mod schema;
 mod verbs;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

@@ -11,9 +11,9 @@ pub struct PackSettings {
     /// Codec as typed: `NAME[:LEVEL][,KEY=VALUE...]`; `None`: the format's default.
     pub codec: Option<String>,
     /// Block size in bytes; `None`: the format's default.
-    pub block_len: Option<u32>,
-    /// What to choose where nothing else was asked for.
-    pub goal: Goal,
+    pub block_size: Option<u32>,
+    /// Goal that decides where no option does.
+    pub optimize: Goal,
     /// When the image was made, seconds since 1970.
     pub made_at: i64,
     /// Options of the format, as typed.
@@ -26,9 +26,9 @@ pub struct Rung {
     /// Codec as users type it.
     pub codec: &'static str,
     /// Block size in bytes.
-    pub block_len: u32,
+    pub block_size: u32,
     /// Goal that decides where nothing was typed; `None`: as before.
-    pub goal: Option<Goal>,
+    pub optimize: Option<Goal>,
 }
 
 /// Bytes that stand at a fixed place in every image of a kind.

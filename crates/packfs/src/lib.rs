@@ -94,7 +94,10 @@ pub use foreign::Foreign;
 pub use nested::{Choice, Layer};
 pub use opened::{OpenOptions, Opened, open, open_bytes, open_reader};
 #[cfg(feature = "pack")]
-pub use pack::{BaseCheck, MadeAt, Pack, PackOptions, Repack, pack, pack_entries, pack_files, repack};
+pub use pack::{
+    BaseCheck, MadeAt, Pack, PackOptions, Repack, Wrap, WrapOptions, pack, pack_entries, pack_files, repack,
+    wrap,
+};
 #[cfg(feature = "scan")]
 pub use scan::{Found, ScanOptions, scan};
 pub use walk::{Walk, Walked};

@@ -27,7 +27,7 @@ fn iso(tree: &Tree, contents: &dyn Contents, (options, codec, block_len): Row<'_
     let options = wish.options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let settings = PackSettings {
         codec: Some(codec.into()),
-        block_len: Some(block_len),
+        block_size: Some(block_len),
         made_at: 1_700_000_000,
         options,
         ..PackSettings::default()

@@ -167,7 +167,7 @@ fn written(root: &Path, wish: Wish<'_>, image: &Path) {
     let options = wish.options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let settings = PackSettings {
         codec: Some(wish.codec.into()),
-        block_len: Some(wish.block_len),
+        block_size: Some(wish.block_len),
         made_at: 1_700_000_000,
         options,
         ..PackSettings::default()

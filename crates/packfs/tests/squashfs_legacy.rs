@@ -23,7 +23,7 @@ const MADE_AT: i64 = 1_700_000_000;
 fn settings(wish: &Wish<'_>) -> PackSettings {
     PackSettings {
         codec: Some(wish.codec.into()),
-        block_len: Some(wish.block_len),
+        block_size: Some(wish.block_len),
         made_at: MADE_AT,
         options: wish.options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
         ..PackSettings::default()

@@ -229,7 +229,7 @@ fn what_lies_in_a_file_that_cannot_be_read_is_empty_with_it() {
     let (tree, contents) = tree(&rows);
     let settings = PackSettings {
         codec: Some("zstd:1".into()),
-        block_len: Some(SMALL_BLOCK as u32),
+        block_size: Some(SMALL_BLOCK as u32),
         made_at: 1,
         ..PackSettings::default()
     };

@@ -6,8 +6,9 @@
 //! written as `\u` and four digits.
 
 use crate::report::{Out, cannot_write};
-use packfs::{FileType, Result, ResultExt, Xattrs, acts_on_terminals, escaped};
+use packfs::{Error, ResultExt, acts_on_terminals, escaped};
 use serde::Serialize;
+use serde::ser::SerializeMap;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 pub use serde_json::{Value, json};
@@ -16,15 +17,14 @@ use std::io::{self, Write};
 /// A JSON object whose keys stay in the order they were added.
 pub type Object = serde_json::Map<String, Value>;
 
-/// Adds a name, path or link target.
-pub fn put_bytes(object: &mut Object, key: &str, bytes: &[u8]) {
+/// Writes a name, path or link target under `key`: a string, and if it is not UTF-8 its bytes under
+/// `KEY_bytes`.
+pub fn put_bytes<M: SerializeMap>(map: &mut M, key: &str, bytes: &[u8]) -> Result<(), M::Error> {
     match std::str::from_utf8(bytes) {
-        Ok(text) => {
-            object.insert(key.into(), text.into());
-        }
+        Ok(text) => map.serialize_entry(key, text),
         Err(_) => {
-            object.insert(key.into(), escaped(bytes).to_string().into());
-            object.insert(format!("{key}_bytes"), hex(bytes).into());
+            map.serialize_entry(key, &escaped(bytes).to_string())?;
+            map.serialize_entry(&format!("{key}_bytes"), &hex(bytes))
         }
     }
 }
@@ -39,35 +39,8 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The word for a file type: `file`, `directory`, `symlink`, `block_device`, `char_device`, `fifo`,
-/// `socket`.
-pub fn type_word(file_type: FileType) -> &'static str {
-    match file_type {
-        FileType::Directory => "directory",
-        FileType::File => "file",
-        FileType::Symlink => "symlink",
-        FileType::BlockDevice => "block_device",
-        FileType::CharDevice => "char_device",
-        FileType::Fifo => "fifo",
-        FileType::Socket => "socket",
-    }
-}
-
-/// Extended attributes as a list of objects with `name` and `value`.
-pub fn xattrs(xattrs: &Xattrs) -> Value {
-    xattrs
-        .iter()
-        .map(|(name, value)| {
-            let mut object = Object::new();
-            put_bytes(&mut object, "name", name);
-            put_bytes(&mut object, "value", value);
-            Value::Object(object)
-        })
-        .collect()
-}
-
 /// Prints one document.
-pub fn print(value: &Value) -> Result<()> {
+pub fn print(value: &impl Serialize) -> packfs::Result<()> {
     let mut out = Out::stdout();
     write_with(PrettyFormatter::new(), value, out.writer())?;
     out.line("")?;
@@ -75,7 +48,7 @@ pub fn print(value: &Value) -> Result<()> {
 }
 
 /// Writes a value on one line, or indented, as the formatter has it.
-fn write_with(formatter: impl Formatter, value: &impl Serialize, out: &mut dyn Write) -> Result<()> {
+fn write_with(formatter: impl Formatter, value: &impl Serialize, out: &mut dyn Write) -> packfs::Result<()> {
     let mut serializer = Serializer::with_formatter(out, Quiet(formatter));
     value.serialize(&mut serializer).map_err(io::Error::from).or_io(cannot_write)
 }
@@ -135,54 +108,39 @@ impl Array {
     }
 
     /// Prints one element, on a line of its own.
-    pub fn push(&mut self, object: Object) -> Result<()> {
+    pub fn push(&mut self, object: &impl Serialize) -> packfs::Result<()> {
         self.separate()?;
-        write_with(CompactFormatter, &object, self.out.writer())
+        write_with(CompactFormatter, object, self.out.writer())
     }
 
-    fn separate(&mut self) -> Result<()> {
+    fn separate(&mut self) -> packfs::Result<()> {
         let start = if std::mem::take(&mut self.is_empty) { &self.opening } else { "," };
         writeln!(self.out.writer(), "{start}").or_io(cannot_write)
     }
 
     /// Closes the array.
-    pub fn finish(mut self) -> Result<()> {
+    pub fn finish(mut self) -> packfs::Result<()> {
         self.close()?;
         self.out.line("")?;
         self.out.finish()
     }
 
     /// Closes the array, adds the rest of the object it is in, and closes that.
-    pub fn finish_with(mut self, rest: Object) -> Result<()> {
+    pub fn finish_with(mut self, rest: &impl Serialize) -> packfs::Result<()> {
         self.close()?;
-        for (key, value) in rest {
-            write!(self.out.writer(), ",\n{}:", Value::String(key)).or_io(cannot_write)?;
-            write_with(CompactFormatter, &value, self.out.writer())?;
+        let rest = serde_json::to_value(rest).map_err(|error| Error::failed(format!("JSON: {error}")))?;
+        for (key, value) in rest.as_object().into_iter().flatten() {
+            write!(self.out.writer(), ",\n{}:", Value::from(key.as_str())).or_io(cannot_write)?;
+            write_with(CompactFormatter, value, self.out.writer())?;
         }
         self.out.line("}")?;
         self.out.finish()
     }
 
-    fn close(&mut self) -> Result<()> {
+    fn close(&mut self) -> packfs::Result<()> {
         if self.is_empty {
             write!(self.out.writer(), "{}", self.opening).or_io(cannot_write)?;
         }
         write!(self.out.writer(), "\n]").or_io(cannot_write)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_are_no_utf8_keep_their_bytes() {
-        let mut object = Object::new();
-        put_bytes(&mut object, "name", "käse\n".as_bytes());
-        put_bytes(&mut object, "target", b"a\xff");
-        assert_eq!(
-            Value::Object(object),
-            json!({"name": "käse\n", "target": "a\\xff", "target_bytes": "61ff"})
-        );
     }
 }

@@ -2,6 +2,7 @@
 //! whole.
 
 mod file;
+pub mod json;
 
 pub use file::Output;
-pub use packfs_terminal::{Outcome, exhausted, json, listed, progress, report, text};
+pub use packfs_terminal::{Outcome, exhausted, listed, progress, report, text};

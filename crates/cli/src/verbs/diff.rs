@@ -3,7 +3,7 @@
 use crate::args::LimitArgs;
 use crate::args::{Magic, parse_magic};
 use crate::args::{SandboxArg, reading};
-use crate::out::json::{self, Array, Object, Value, json};
+use crate::out::json::{self, Array};
 use crate::out::listed::listed;
 use crate::out::report::Out;
 use crate::out::{Outcome, text};
@@ -13,6 +13,7 @@ use packfs::source::{Loaded, Shape};
 use packfs::{Error, OpenOptions, Progress, Result, Source, escaped};
 use packfs_sandbox::Sandbox;
 use packfs_terminal::work::Answering;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -219,11 +220,9 @@ impl Opts {
 
     fn print_json(&self, a: &Loaded, b: &Loaded, bars: &dyn Progress) -> Result<DiffReport> {
         let mut array = Array::within("differences");
-        let report = self.compare(a, b, bars, &mut |difference| array.push(object(&difference)))?;
-        let mut rest = Object::new();
-        rest.insert("same".into(), (report.differences == 0).into());
-        rest.insert("names".into(), report.names.into());
-        array.finish_with(rest)?;
+        let report = self.compare(a, b, bars, &mut |difference| array.push(&Row::new(&difference)))?;
+        let same = report.differences == 0;
+        array.finish_with(&Document { differences: Vec::new(), same, names: report.names })?;
         Ok(report)
     }
 }
@@ -277,62 +276,122 @@ fn words(change: &Change) -> (String, String, String) {
     }
 }
 
-/// For scripts.
-fn object(difference: &Difference) -> Object {
-    let mut object = Object::new();
-    json::put_bytes(&mut object, "path", difference.path.as_bytes());
-    let what = match &difference.change {
-        Change::OnlyInA => "only_in_a",
-        Change::OnlyInB => "only_in_b",
-        Change::Type(..) => "type",
-        Change::Len(..) => "size",
-        Change::Contents(_) => "contents",
-        Change::Mode(..) => "mode",
-        Change::Owner(..) => "owner",
-        Change::Mtime(..) => "mtime",
-        Change::Target(..) => "target",
-        Change::Device(..) => "device",
-        Change::Xattr(..) => "xattr",
-        Change::Link(..) => "link",
-    };
-    object.insert("what".into(), what.into());
-    values(&difference.change, &mut object);
-    object
+/// Document of `diff --json`. Its differences are printed as they are found.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    /// Differences, in the order of paths.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(required))]
+    differences: Vec<Row<'a>>,
+    /// True without differences.
+    same: bool,
+    /// Names in either of the two.
+    names: u64,
 }
 
-/// Adds both values as `a` and `b`.
-fn values(change: &Change, object: &mut Object) {
-    let mut put = |a: Value, b: Value| {
-        object.insert("a".into(), a);
-        object.insert("b".into(), b);
-    };
-    match change {
-        Change::OnlyInA | Change::OnlyInB => {}
-        Change::Type(a, b) => put(json::type_word(*a).into(), json::type_word(*b).into()),
-        Change::Len(a, b) => put((*a).into(), (*b).into()),
-        Change::Contents(at) => {
-            object.insert("first_byte".into(), (*at).into());
-        }
-        Change::Mode(a, b) => put(format!("{a:04o}").into(), format!("{b:04o}").into()),
-        Change::Owner(a, b) => put(json!({"uid": a.uid, "gid": a.gid}), json!({"uid": b.uid, "gid": b.gid})),
-        Change::Mtime(a, b) => put(a.to_string().into(), b.to_string().into()),
-        Change::Device(a, b) => {
-            put(json!({"major": a.major, "minor": a.minor}), json!({"major": b.major, "minor": b.minor}));
-        }
-        Change::Target(a, b) => {
-            json::put_bytes(object, "a", a);
-            json::put_bytes(object, "b", b);
-        }
-        Change::Link(a, b) => {
-            json::put_bytes(object, "a", a.as_bytes());
-            json::put_bytes(object, "b", b.as_bytes());
-        }
-        Change::Xattr(name, a, b) => {
-            json::put_bytes(object, "name", name);
-            for (key, value) in [("a", a), ("b", b)] {
-                if let Some(value) = value {
-                    json::put_bytes(object, key, value);
-                }
+/// Difference of one name.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Row<'a> {
+    #[serde(flatten)]
+    path: json::Path<'a>,
+    #[serde(flatten)]
+    change: Values<'a>,
+}
+
+json::byte_key!(A, "a", "Value in A.");
+json::byte_key!(B, "b", "Value in B.");
+
+/// Kind of difference, and the values in A and B.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "what", rename_all = "snake_case")]
+enum Values<'a> {
+    /// The name is missing in B.
+    OnlyInA,
+    /// The name is missing in A.
+    OnlyInB,
+    /// File types.
+    Type { a: &'static str, b: &'static str },
+    /// Lengths of files.
+    Size { a: u64, b: u64 },
+    /// Contents of files.
+    Contents {
+        /// Offset of the first byte that differs.
+        first_byte: u64,
+    },
+    /// Permissions in octal digits.
+    Mode { a: String, b: String },
+    /// Owners.
+    Owner { a: OwnerValue, b: OwnerValue },
+    /// Times of last modification, in seconds since 1970.
+    Mtime { a: String, b: String },
+    /// Numbers of device nodes.
+    Device { a: json::Device, b: json::Device },
+    /// Targets of symlinks.
+    Target {
+        #[serde(flatten)]
+        a: A<'a>,
+        #[serde(flatten)]
+        b: B<'a>,
+    },
+    /// First names of the files that each is a hard link to.
+    Link {
+        #[serde(flatten)]
+        a: A<'a>,
+        #[serde(flatten)]
+        b: B<'a>,
+    },
+    /// Values of an extended attribute; a missing value has no key.
+    Xattr {
+        #[serde(flatten)]
+        name: json::Name<'a>,
+        #[serde(flatten)]
+        a: Option<A<'a>>,
+        #[serde(flatten)]
+        b: Option<B<'a>>,
+    },
+}
+
+/// Owner of a file.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OwnerValue {
+    /// User.
+    uid: u32,
+    /// Group.
+    gid: u32,
+}
+
+impl From<packfs::Owner> for OwnerValue {
+    fn from(owner: packfs::Owner) -> Self {
+        OwnerValue { uid: owner.uid, gid: owner.gid }
+    }
+}
+
+impl<'a> Row<'a> {
+    fn new(difference: &'a Difference) -> Self {
+        Row { path: json::Path(difference.path.as_bytes()), change: Values::from(&difference.change) }
+    }
+}
+
+impl<'a> From<&'a Change> for Values<'a> {
+    fn from(change: &'a Change) -> Self {
+        match change {
+            Change::OnlyInA => Values::OnlyInA,
+            Change::OnlyInB => Values::OnlyInB,
+            Change::Type(a, b) => Values::Type { a: json::type_word(*a), b: json::type_word(*b) },
+            Change::Len(a, b) => Values::Size { a: *a, b: *b },
+            Change::Contents(at) => Values::Contents { first_byte: *at },
+            Change::Mode(a, b) => Values::Mode { a: format!("{a:04o}"), b: format!("{b:04o}") },
+            Change::Owner(a, b) => Values::Owner { a: (*a).into(), b: (*b).into() },
+            Change::Mtime(a, b) => Values::Mtime { a: a.to_string(), b: b.to_string() },
+            Change::Device(a, b) => Values::Device { a: (*a).into(), b: (*b).into() },
+            Change::Target(a, b) => Values::Target { a: A(a), b: B(b) },
+            Change::Link(a, b) => Values::Link { a: A(a.as_bytes()), b: B(b.as_bytes()) },
+            Change::Xattr(name, a, b) => {
+                Values::Xattr { name: json::Name(name), a: a.as_deref().map(A), b: b.as_deref().map(B) }
             }
         }
     }

@@ -1,11 +1,12 @@
 //! `packfs ls`: what is in an image.
 
 use crate::args::{ImageInput, patterns};
-use crate::out::json::{self, Array, Object};
+use crate::out::json::{self, Array};
 use crate::out::report::{self, Out, cannot_write};
 use crate::out::{Outcome, text};
 use packfs::sink::{self, ListOptions, Row, RowFormat};
 use packfs::{ResultExt, Timestamp};
+use serde::Serialize;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -67,7 +68,8 @@ impl Opts {
         let volume = opened.volume();
         if self.json {
             let mut array = Array::document();
-            let listed = sink::list(&**volume, &options, &report::Told, &mut |row| array.push(object(&row)));
+            let listed =
+                sink::list(&**volume, &options, &report::Told, &mut |row| array.push(&Entry::new(&row)));
             array.finish()?;
             listed?;
         } else {
@@ -100,25 +102,58 @@ fn offset_at(time: Timestamp) -> i32 {
     text::zoned(time).map_or(0, |zoned| zoned.offset().seconds())
 }
 
-/// The JSON object of a row, also part of what `stat` prints.
-pub fn object(row: &Row) -> Object {
-    let mut object = Object::new();
-    json::put_bytes(&mut object, "path", row.path.as_bytes());
-    object.insert("type".into(), json::type_word(row.file_type).into());
-    object.insert("mode".into(), format!("{:04o}", row.meta.mode).into());
-    object.insert("uid".into(), row.meta.owner.uid.into());
-    object.insert("gid".into(), row.meta.owner.gid.into());
-    object.insert("size".into(), row.len.into());
-    object.insert("mtime".into(), row.meta.mtime.seconds.into());
-    object.insert("mtime_nanos".into(), row.meta.mtime.nanos.into());
-    object.insert("links".into(), row.links.into());
-    object.insert("inode".into(), row.number.into());
-    object.insert("has_xattrs".into(), row.has_xattrs.into());
-    if let Some(device) = row.device {
-        object.insert("device".into(), json::json!({"major": device.major, "minor": device.minor}));
+/// Entry of `ls --json`, and part of one of `stat --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Entry<'a> {
+    #[serde(flatten)]
+    path: json::Path<'a>,
+    /// `file`, `directory`, `symlink`, `block_device`, `char_device`, `fifo` or `socket`.
+    r#type: &'static str,
+    /// Permissions in octal digits, such as `0755`.
+    mode: String,
+    /// Owner.
+    uid: u32,
+    /// Group.
+    gid: u32,
+    /// Length of a file or of a symlink's target, else 0.
+    size: u64,
+    /// Time of the last modification, in seconds since 1970.
+    mtime: i64,
+    /// Nanoseconds after `mtime`.
+    mtime_nanos: u32,
+    /// Link count as stored.
+    links: u32,
+    /// Inode number as stored.
+    inode: u64,
+    /// True if there are extended attributes.
+    has_xattrs: bool,
+    /// Number of a device node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<json::Device>,
+    #[serde(flatten)]
+    target: Option<Target<'a>>,
+}
+
+json::byte_key!(Target, "target", "Target of a symlink.");
+
+impl<'a> Entry<'a> {
+    /// The entry of a row.
+    pub fn new(row: &'a Row) -> Self {
+        Entry {
+            path: json::Path(row.path.as_bytes()),
+            r#type: json::type_word(row.file_type),
+            mode: format!("{:04o}", row.meta.mode),
+            uid: row.meta.owner.uid,
+            gid: row.meta.owner.gid,
+            size: row.len,
+            mtime: row.meta.mtime.seconds,
+            mtime_nanos: row.meta.mtime.nanos,
+            links: row.links,
+            inode: row.number,
+            has_xattrs: row.has_xattrs,
+            device: row.device.map(json::Device::from),
+            target: row.target.as_deref().map(Target),
+        }
     }
-    if let Some(target) = &row.target {
-        json::put_bytes(&mut object, "target", target);
-    }
-    object
 }

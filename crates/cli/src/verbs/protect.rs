@@ -1,6 +1,6 @@
 //! `packfs protect`: recovery data for an image, in a file beside it.
 
-use crate::out::json::{self, Object, Value};
+use crate::out::json;
 use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use owo_colors::OwoColorize;
@@ -8,7 +8,7 @@ use packfs::FileImage;
 use packfs::integrity::{self, RecoveryParams, Replacement};
 use packfs::{Image, Progress, Result};
 use packfs_terminal::work::Answering;
-use std::os::unix::ffi::OsStrExt;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -64,14 +64,14 @@ impl Opts {
 
     fn tell(&self, output: &Path, params: &RecoveryParams) -> Result<()> {
         if self.answering.json {
-            let mut object = Object::new();
-            json::put_bytes(&mut object, "image", self.image.as_os_str().as_bytes());
-            json::put_bytes(&mut object, "recovery_file", output.as_os_str().as_bytes());
-            object.insert("recovery_size".into(), params.file_len().into());
-            object.insert("block_size".into(), params.block_len.into());
-            object.insert("blocks".into(), params.data_count.into());
-            object.insert("recovery_blocks".into(), params.recovery_count.into());
-            return json::print(&Value::Object(object));
+            return json::print(&Document {
+                image: json::Image::from(&self.image),
+                recovery_file: RecoveryFile::from(output),
+                recovery_size: params.file_len(),
+                block_size: params.block_len,
+                blocks: params.data_count,
+                recovery_blocks: params.recovery_count,
+            });
         }
         if self.answering.work.quiet {
             return Ok(());
@@ -88,3 +88,23 @@ impl Opts {
         out.finish()
     }
 }
+
+/// Document of `protect --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    #[serde(flatten)]
+    image: json::Image<'a>,
+    #[serde(flatten)]
+    recovery_file: RecoveryFile<'a>,
+    /// Length of the recovery file.
+    recovery_size: u64,
+    /// Length of a block.
+    block_size: u32,
+    /// Blocks of the image.
+    blocks: u32,
+    /// Recovery blocks: as many lost blocks can be mended.
+    recovery_blocks: u32,
+}
+
+json::byte_key!(RecoveryFile, "recovery_file", "Path of the recovery file.");

@@ -1,7 +1,7 @@
 //! `packfs repair`: mends an image by its recovery data.
 
 use crate::args::SandboxArg;
-use crate::out::json::{self, Object, Value};
+use crate::out::json;
 use crate::out::report::{self, Out};
 use crate::out::{Outcome, text};
 use owo_colors::OwoColorize;
@@ -9,8 +9,8 @@ use packfs::FileImage;
 use packfs::integrity::{self, RecoveryIndex, RecoveryState, Replacement};
 use packfs::{Error, ErrorKind, Progress, Result, ResultExt};
 use packfs_terminal::work::Work;
+use serde::Serialize;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -153,18 +153,18 @@ impl Opts {
     fn tell(&self, index: &RecoveryIndex, state: &RecoveryState) -> Result<()> {
         let params = &index.params;
         if self.json {
-            let mut object = Object::new();
-            json::put_bytes(&mut object, "image", self.image.as_os_str().as_bytes());
-            object.insert("whole".into(), state.is_whole().into());
-            object.insert("can_be_mended".into(), state.can_be_mended().into());
-            object.insert("mended".into(), (!self.dry_run && !state.is_whole()).into());
-            object.insert("block_size".into(), params.block_len.into());
-            object.insert("blocks".into(), params.data_count.into());
-            object.insert("lost_blocks".into(), state.lost.clone().into());
-            object.insert("recovery_blocks".into(), params.recovery_count.into());
-            object.insert("good_recovery_blocks".into(), state.good_recovery.len().into());
-            object.insert("bytes_beyond".into(), state.beyond.into());
-            return json::print(&Value::Object(object));
+            return json::print(&Document {
+                image: json::Image::from(&self.image),
+                whole: state.is_whole(),
+                can_be_mended: state.can_be_mended(),
+                mended: !self.dry_run && !state.is_whole(),
+                block_size: params.block_len,
+                blocks: params.data_count,
+                lost_blocks: &state.lost,
+                recovery_blocks: params.recovery_count,
+                good_recovery_blocks: state.good_recovery.len(),
+                bytes_beyond: state.beyond,
+            });
         }
         let mut out = Out::stdout();
         let lost = text::counted(state.lost.len() as u64, "block");
@@ -198,4 +198,30 @@ impl Opts {
         }
         out.finish()
     }
+}
+
+/// Document of `repair --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    #[serde(flatten)]
+    image: json::Image<'a>,
+    /// True if nothing was lost.
+    whole: bool,
+    /// True if everything lost can be mended.
+    can_be_mended: bool,
+    /// True if it was mended.
+    mended: bool,
+    /// Length of a block.
+    block_size: u32,
+    /// Blocks of the image.
+    blocks: u32,
+    /// Numbers of the lost blocks.
+    lost_blocks: &'a [u32],
+    /// Recovery blocks.
+    recovery_blocks: u32,
+    /// Recovery blocks that are intact.
+    good_recovery_blocks: usize,
+    /// Bytes after the protected ones.
+    bytes_beyond: u64,
 }

@@ -9,7 +9,7 @@ use packfs::integrity::{self, Replacement, VerifyingKey};
 use packfs::{Error, Progress, Result};
 use packfs_sandbox::Sandbox;
 use packfs_terminal::work::Work;
-use std::os::unix::ffi::OsStrExt;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -102,12 +102,8 @@ impl Opts {
 
     fn tell(&self, key: &str, comment: &str) -> Result<()> {
         if self.json {
-            let mut object = json::Object::new();
-            json::put_bytes(&mut object, "image", self.image.as_os_str().as_bytes());
-            object.insert("verified".into(), true.into());
-            object.insert("key".into(), key.into());
-            object.insert("comment".into(), comment.into());
-            return json::print(&json::Value::Object(object));
+            let image = json::Image::from(&self.image);
+            return json::print(&Document { image, verified: true, key, comment });
         }
         if self.work.quiet {
             return Ok(());
@@ -117,4 +113,18 @@ impl Opts {
         out.line(format_args!("{}: signed with key {key}: {comment}", "verified".green().bold()))?;
         out.finish()
     }
+}
+
+/// Document of `verify --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    #[serde(flatten)]
+    image: json::Image<'a>,
+    /// True; everything else is an error.
+    verified: bool,
+    /// Number of the key.
+    key: &'a str,
+    /// Comment that was signed with the image.
+    comment: &'a str,
 }

@@ -5,6 +5,7 @@ mod adding;
 mod advising;
 mod containers;
 mod digests;
+mod documents;
 mod empty;
 mod faults;
 mod fixture;

@@ -32,7 +32,7 @@ use packfs_format::{Format, FormatInfo, Magic, Makes, PackFormat, PackSettings, 
 use std::sync::Arc;
 
 /// From quick to small.
-const LADDER: [Rung; 1] = [Rung { codec: "gzip", block_len: 128 << 10, goal: Some(Goal::Size) }];
+const LADDER: [Rung; 1] = [Rung { codec: "gzip", block_size: 128 << 10, optimize: Some(Goal::Size) }];
 
 /// The name of the one file in a cloop: the disk.
 pub(crate) const DISK_NAME: &str = "disk.img";

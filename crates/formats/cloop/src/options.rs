@@ -58,13 +58,13 @@ impl Options {
     ///
     /// Errors: `Usage`, naming what was found and what is allowed.
     pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
-        let block_len = settings.block_len.unwrap_or(block_len_for(settings.goal));
+        let block_len = settings.block_size.unwrap_or(block_len_for(settings.optimize));
         if !block_len.is_power_of_two() || !(BLOCK_LEN_MIN..=BLOCK_LEN_MAX).contains(&block_len) {
             let message = format!("cloop block size {block_len}: a power of two from 4K to 1M is allowed");
             return Err(Error::usage(message).hint("modules of Linux take 128K at most"));
         }
-        let typed = settings.codec.as_deref().unwrap_or(codec_for(settings.goal));
-        let typed = &*packfs_codec::codec_for_goal(typed, settings.goal);
+        let typed = settings.codec.as_deref().unwrap_or(codec_for(settings.optimize));
+        let typed = &*packfs_codec::codec_for_goal(typed, settings.optimize);
         let spec: CodecSpec = typed.parse().map_err(Error::usage)?;
         let codec = spec.resolve(&ALGORITHMS, DictLens::of_block(block_len)).map_err(Error::usage)?;
         let options = Options::read(spec.to_string(), codec, block_len, settings.typed_options())?;
@@ -113,7 +113,7 @@ mod tests {
     fn options(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> Result<Options> {
         let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let codec = Some(codec.into());
-        Options::new(&PackSettings { codec, block_len, options, ..PackSettings::default() })
+        Options::new(&PackSettings { codec, block_size: block_len, options, ..PackSettings::default() })
     }
 
     #[test]

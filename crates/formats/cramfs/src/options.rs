@@ -44,13 +44,13 @@ impl Options {
     ///
     /// Errors: `Usage`, naming what was found and what is allowed.
     pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
-        let block_len = settings.block_len.unwrap_or(PAGE_LEN);
+        let block_len = settings.block_size.unwrap_or(PAGE_LEN);
         if block_len != PAGE_LEN {
             let message = format!("cramfs block size {block_len}: 4096 is allowed, the page of the machine");
             return Err(Error::usage(message));
         }
-        let typed = settings.codec.as_deref().unwrap_or(codec_for(settings.goal));
-        let typed = &*packfs_codec::codec_for_goal(typed, settings.goal);
+        let typed = settings.codec.as_deref().unwrap_or(codec_for(settings.optimize));
+        let typed = &*packfs_codec::codec_for_goal(typed, settings.optimize);
         let spec: CodecSpec = typed.parse().map_err(Error::usage)?;
         let codec = spec
             .resolve(&[Algorithm::Zlib], DictLens::of_block(block_len))
@@ -88,7 +88,7 @@ mod tests {
     fn options(block_len: Option<u32>, codec: Option<&str>, set: &[(&str, &str)]) -> Result<Options> {
         let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let codec = codec.map(Into::into);
-        Options::new(&PackSettings { codec, block_len, options, ..PackSettings::default() })
+        Options::new(&PackSettings { codec, block_size: block_len, options, ..PackSettings::default() })
     }
 
     #[test]

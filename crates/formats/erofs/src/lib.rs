@@ -57,10 +57,10 @@ const MAGIC: [u8; 4] = disk::EROFS_SUPER_MAGIC_V1.to_le_bytes();
 /// From quick to small. Linux reads LZMA from 5.16 on, and so whatever reads what the default
 /// makes.
 const LADDER: [Rung; 4] = [
-    Rung { codec: "lz4hc:12", block_len: 256 << 10, goal: None },
-    Rung { codec: "lzma", block_len: 64 << 10, goal: None },
-    Rung { codec: "lzma", block_len: 256 << 10, goal: None },
-    Rung { codec: "lzma", block_len: 1 << 20, goal: Some(Goal::Size) },
+    Rung { codec: "lz4hc:12", block_size: 256 << 10, optimize: None },
+    Rung { codec: "lzma", block_size: 64 << 10, optimize: None },
+    Rung { codec: "lzma", block_size: 256 << 10, optimize: None },
+    Rung { codec: "lzma", block_size: 1 << 20, optimize: Some(Goal::Size) },
 ];
 
 /// The EROFS format.

@@ -46,8 +46,8 @@ use std::sync::Arc;
 
 /// From quick to small.
 const LADDER: [Rung; 2] = [
-    Rung { codec: "gzip", block_len: 32 << 10, goal: None },
-    Rung { codec: "gzip", block_len: 128 << 10, goal: Some(Goal::Size) },
+    Rung { codec: "gzip", block_size: 32 << 10, optimize: None },
+    Rung { codec: "gzip", block_size: 128 << 10, optimize: Some(Goal::Size) },
 ];
 
 /// The ISO 9660 format.

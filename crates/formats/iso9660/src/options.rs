@@ -67,9 +67,9 @@ impl Options {
     /// Errors: `Usage`, naming what was found and what is allowed.
     pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
         let typed = settings.codec.as_deref().unwrap_or(CODEC_DEFAULT);
-        let typed = &*packfs_codec::codec_for_goal(typed, settings.goal);
+        let typed = &*packfs_codec::codec_for_goal(typed, settings.optimize);
         let spec: CodecSpec = typed.parse().map_err(Error::usage)?;
-        let block_len = settings.block_len.unwrap_or(block_len_for(settings.goal));
+        let block_len = settings.block_size.unwrap_or(block_len_for(settings.optimize));
         let codec = spec.resolve(&[Algorithm::Zlib], DictLens::of_block(block_len)).map_err(|fault| {
             Error::usage(fault)
                 .hint("zisofs knows deflate in zlib streams (gzip), and none for files as they are")
@@ -132,7 +132,13 @@ mod tests {
     fn options(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> Result<Options> {
         let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let codec = Some(codec.into());
-        Options::new(&PackSettings { codec, block_len, made_at: 1, options, ..PackSettings::default() })
+        Options::new(&PackSettings {
+            codec,
+            block_size: block_len,
+            made_at: 1,
+            options,
+            ..PackSettings::default()
+        })
     }
 
     #[test]

@@ -183,7 +183,7 @@ fn packed(
     let path = folder.join("base");
     let settings = PackSettings {
         codec: Some((*codec).into()),
-        block_len: Some(*block_len),
+        block_size: Some(*block_len),
         made_at: 1_700_000_000,
         options: options.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
         ..PackSettings::default()

@@ -52,7 +52,7 @@ pub(super) fn load_source(
 pub(super) fn settings(mut settings: PackSettings, format: &dyn Format, source: &Opened) -> PackSettings {
     let same_format = Some(source).filter(|source| source.format().name() == format.name());
     if let Some(coding) = same_format.and_then(|source| source.volume().coding()) {
-        settings.block_len = settings.block_len.or(coding.typed_len);
+        settings.block_size = settings.block_size.or(coding.typed_len);
         settings.codec.get_or_insert(coding.spec);
     }
     settings

@@ -37,7 +37,7 @@ pub(crate) fn pack(
         }
         let what = described(rung);
         progress.part(&format!("too large; try {} of {}: {what}", index + 2, rungs.len() + 1));
-        let order = if job.order_by_goal { Order::for_goal(rung.goal) } else { options.order };
+        let order = if job.order_by_goal { Order::for_goal(rung.optimize) } else { options.order };
         // Blocks of an earlier image are of its codec and block size.
         let options = PackOptions { order, base: None, ..options.clone() };
         let is_last = index + 1 == rungs.len();
@@ -80,8 +80,8 @@ fn rungs(format: &'static dyn Format, settings: &PackSettings) -> Vec<PackSettin
         .filter(of_codec)
         .map(|rung| PackSettings {
             codec: Some(typed.filter(|typed| Some(*typed) != name).unwrap_or(rung.codec).to_owned()),
-            block_len: Some(settings.block_len.unwrap_or(rung.block_len)),
-            goal: rung.goal.unwrap_or(settings.goal),
+            block_size: Some(settings.block_size.unwrap_or(rung.block_size)),
+            optimize: rung.optimize.unwrap_or(settings.optimize),
             ..settings.clone()
         })
         .collect();
@@ -89,8 +89,8 @@ fn rungs(format: &'static dyn Format, settings: &PackSettings) -> Vec<PackSettin
         // A codec that no step has gets the longest blocks and the goal.
         found.push(PackSettings {
             codec: Some(typed.to_owned()),
-            block_len: Some(settings.block_len.unwrap_or(last.block_len)),
-            goal: Goal::Size,
+            block_size: Some(settings.block_size.unwrap_or(last.block_size)),
+            optimize: Goal::Size,
             ..settings.clone()
         });
     }
@@ -103,8 +103,8 @@ fn rungs(format: &'static dyn Format, settings: &PackSettings) -> Vec<PackSettin
 /// A way to pack, in words.
 fn described(settings: &PackSettings) -> String {
     let codec = settings.codec.as_deref().unwrap_or("the format's codec");
-    let block = settings.block_len.map_or(String::new(), |len| format!(", blocks of {} KiB", len >> 10));
-    let goal = if settings.goal == Goal::Size { ", --optimize size" } else { "" };
+    let block = settings.block_size.map_or(String::new(), |len| format!(", blocks of {} KiB", len >> 10));
+    let goal = if settings.optimize == Goal::Size { ", --optimize size" } else { "" };
     format!("{codec}{block}{goal}")
 }
 
@@ -121,7 +121,7 @@ mod tests {
         let format = packfs_formats::by_name(format).unwrap();
         let options = options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let codec = codec.map(str::to_owned);
-        rungs(format, &PackSettings { codec, block_len, options, ..PackSettings::default() })
+        rungs(format, &PackSettings { codec, block_size: block_len, options, ..PackSettings::default() })
             .iter()
             .map(described)
             .collect()

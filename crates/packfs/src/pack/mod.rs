@@ -1,5 +1,5 @@
 //! Makes images: of a source ([`Pack`]), of another image ([`Repack`]), or around one
-//! ([`wrapping`]).
+//! ([`Wrap`]).
 
 mod builder;
 mod earlier;
@@ -9,9 +9,11 @@ mod lists;
 mod options;
 mod output_format;
 mod verifying;
+mod wrap;
 mod wrapping;
 
 pub use options::{BaseCheck, MadeAt, PackOptions};
+pub use wrap::{Wrap, WrapOptions, wrap};
 
 use crate::Source;
 use crate::watcher::Watcher;
@@ -24,7 +26,7 @@ use packfs_pack::PackReport;
 use packfs_source::{Loaded, Notes, Shape};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wrapping::Wrap;
+use wrapping::WrapJob;
 
 /// Packs `source` into a new image `output`, once [`Pack::run`] is called.
 ///
@@ -165,7 +167,7 @@ impl Pack {
         // Wrong settings are told before the source is read, which may take long.
         let packer = format.packer(&job.settings)?;
         if let Some(wrapping) = packer.wraps() {
-            return Wrap { job: &job, packer: &*packer, wrapping: &wrapping }.run(&self.source);
+            return WrapJob { job: &job, packer: &*packer, wrapping: &wrapping }.run(&self.source);
         }
         let lists = Lists::read(options)?;
         let base = match &options.base {
@@ -219,7 +221,7 @@ impl Repack {
         let packer = format.packer(&job.settings)?;
         if let Some(wrapping) = packer.wraps() {
             let source = Given::Known(Source::Image(self.image.clone()));
-            return Wrap { job: &job, packer: &*packer, wrapping: &wrapping }.run(&source);
+            return WrapJob { job: &job, packer: &*packer, wrapping: &wrapping }.run(&source);
         }
         let lists = Lists::read(options)?;
         let shape = job.shape(packer.layout().data_files());

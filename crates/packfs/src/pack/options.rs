@@ -138,8 +138,8 @@ impl PackOptions {
     pub(super) fn settings(&self) -> PackSettings {
         PackSettings {
             codec: self.codec.clone(),
-            block_len: self.block_size,
-            goal: self.optimize,
+            block_size: self.block_size,
+            optimize: self.optimize,
             made_at: 0,
             options: self.options.clone(),
         }

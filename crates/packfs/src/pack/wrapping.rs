@@ -25,13 +25,13 @@ use std::sync::Arc;
 const AS_IT_IS: &str = "none";
 
 /// Packing in a format that holds one image instead of a tree.
-pub(super) struct Wrap<'a> {
+pub(super) struct WrapJob<'a> {
     pub job: &'a Job<'a>,
     pub packer: &'a dyn PackFormat,
     pub wrapping: &'a Wrapping,
 }
 
-impl Wrap<'_> {
+impl WrapJob<'_> {
     /// Wraps a source that is an image as it is; of any other, an image is made first.
     ///
     /// Errors: as [`Pack::run`].

@@ -148,7 +148,7 @@ impl Candidate {
         let Some(format) = packfs::formats::by_name(self.layout.format) else { return Ok(()) };
         let mut settings = PackSettings::default();
         settings.codec.clone_from(&self.codec);
-        settings.block_len = self.layout.block;
+        settings.block_size = self.layout.block;
         let options = self.format_options().into_iter();
         settings.options = options.map(|(name, value)| (name.to_string(), value)).collect();
         format.packer(&settings).map(|_| ())

@@ -1,12 +1,12 @@
 //! What `packfs check --repair-hints` adds: what survives of a damaged image, and what mends it.
 
-use crate::out::json::{Object, Value};
 use crate::out::report::Out;
 use crate::out::text;
 use owo_colors::OwoColorize;
 use packfs::check::ContentReport;
 use packfs::integrity::{self, RecoveryIndex, RecoveryState};
 use packfs::{Progress, Result, escaped};
+use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -70,22 +70,47 @@ impl Hints {
         out.line(format_args!("{hint} {told}"))
     }
 
-    /// The same as an object; null if there are no recovery data.
-    pub fn value(&self) -> Value {
-        let mut object = Object::new();
-        match &self.0 {
-            None => return Value::Null,
-            Some(Err(error)) => {
-                object.insert("error".into(), error.to_string().into());
-            }
-            Some(Ok((index, state))) => {
-                object.insert("whole".into(), state.is_whole().into());
-                object.insert("can_be_mended".into(), state.can_be_mended().into());
-                object.insert("blocks".into(), index.params.data_count.into());
-                object.insert("lost_blocks".into(), state.lost.len().into());
-                object.insert("good_recovery_blocks".into(), state.good_recovery.len().into());
-            }
-        }
-        Value::Object(object)
+    /// Returns the same for JSON.
+    pub fn recovery(&self) -> Option<Recovery> {
+        Some(match self.0.as_ref()? {
+            Err(error) => Recovery { error: Some(error.to_string()), state: None },
+            Ok((index, state)) => Recovery {
+                error: None,
+                state: Some(State {
+                    whole: state.is_whole(),
+                    can_be_mended: state.can_be_mended(),
+                    blocks: index.params.data_count,
+                    lost_blocks: state.lost.len(),
+                    good_recovery_blocks: state.good_recovery.len(),
+                }),
+            },
+        })
     }
+}
+
+/// State of the recovery data beside an image.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Recovery {
+    /// Error that makes them useless; then it is the only key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(flatten)]
+    state: Option<State>,
+}
+
+/// Comparison of an image with its recovery data.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct State {
+    /// True if nothing is lost.
+    whole: bool,
+    /// True if everything lost can be mended.
+    can_be_mended: bool,
+    /// Blocks of the image.
+    blocks: u32,
+    /// Blocks of the image that are damaged.
+    lost_blocks: usize,
+    /// Recovery blocks that are intact.
+    good_recovery_blocks: usize,
 }

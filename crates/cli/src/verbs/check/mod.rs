@@ -3,7 +3,7 @@
 mod hints;
 
 use crate::args::ImageInput;
-use crate::out::json::{self, Object, Value};
+use crate::out::json;
 use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use hints::Hints;
@@ -15,6 +15,7 @@ use packfs::{
     Error, ErrorKind, Finding, Opened, Progress, Result, Severity, Stage, WithoutWarnings, printable,
 };
 use packfs_terminal::work::Answering;
+use serde::Serialize;
 use std::process::ExitCode;
 
 /// Check an image: every structure, and with --data that everything can be decoded
@@ -115,7 +116,7 @@ impl Opts {
             bars.finish();
             let content = outcome?;
             if self.answering.json {
-                json::print(&document(&found, content, hints.as_ref()))?
+                json::print(&Document::new(&found, content, hints.as_ref()))?
             } else {
                 self.print(&found, content, hints.as_ref())?
             }
@@ -214,29 +215,85 @@ fn appended_tree(input: &ImageInput) -> Result<Option<(u64, Finding)>> {
     }))
 }
 
-fn document(found: &Found, content: Option<ContentReport>, hints: Option<&Hints>) -> Value {
-    let mut object = Object::new();
-    object.insert("sound".into(), (found.errors == 0).into());
-    object.insert("errors".into(), found.errors.into());
-    let findings = found.findings.iter().map(|finding| {
-        let severity = match finding.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Note => "note",
-        };
-        json::json!({"severity": severity, "place": finding.place, "fault": finding.fault})
-    });
-    object.insert("findings".into(), findings.collect());
-    object.insert("findings_left_out".into(), found.left_out.into());
-    if let Some(report) = content {
-        object.insert("files".into(), report.files.into());
-        object.insert("file_bytes".into(), report.bytes.into());
-        object.insert("damaged_files".into(), report.damaged.into());
-        object.insert("unvouched_bytes".into(), report.unvouched.into());
+/// Document of `check --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    /// True without errors.
+    sound: bool,
+    /// Number of errors.
+    errors: u64,
+    /// Findings, at most 1,000.
+    findings: Vec<FindingRow<'a>>,
+    /// Number of further findings.
+    findings_left_out: u64,
+    #[serde(flatten)]
+    content: Option<Decoded>,
+    #[serde(flatten)]
+    repair: Option<Survivors<'a>>,
+}
+
+/// Violation of the format's rules, or data that cannot be decoded.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct FindingRow<'a> {
+    /// `error`, `warning` or `note`.
+    severity: &'static str,
+    /// Path, or structure with its offset.
+    place: &'a str,
+    /// Found and allowed values.
+    fault: &'a str,
+}
+
+/// Decoded file data.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Decoded {
+    /// With `--data` or `--repair-hints`: regular files, each once.
+    files: u64,
+    /// With the same: their length, holes included.
+    file_bytes: u64,
+    /// With the same: files of which a part cannot be decoded.
+    damaged_files: u64,
+    /// With the same: bytes stored uncompressed and without a checksum, in which damage goes
+    /// unnoticed.
+    unvouched_bytes: u64,
+}
+
+/// Additions of `--repair-hints`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Survivors<'a> {
+    /// With `--repair-hints`: files that cannot be decoded, as findings name them.
+    damaged_paths: &'a [String],
+    /// With `--repair-hints`: state of the recovery data beside the image, null without any.
+    recovery: Option<hints::Recovery>,
+}
+
+impl<'a> Document<'a> {
+    fn new(found: &'a Found, content: Option<ContentReport>, hints: Option<&Hints>) -> Self {
+        let findings = found.findings.iter().map(|finding| FindingRow {
+            severity: match finding.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Note => "note",
+            },
+            place: &finding.place,
+            fault: &finding.fault,
+        });
+        Document {
+            sound: found.errors == 0,
+            errors: found.errors,
+            findings: findings.collect(),
+            findings_left_out: found.left_out,
+            content: content.map(|report| Decoded {
+                files: report.files,
+                file_bytes: report.bytes,
+                damaged_files: report.damaged,
+                unvouched_bytes: report.unvouched,
+            }),
+            repair: hints
+                .map(|hints| Survivors { damaged_paths: &found.damaged, recovery: hints.recovery() }),
+        }
     }
-    if let Some(hints) = hints {
-        object.insert("damaged_paths".into(), found.damaged.clone().into());
-        object.insert("recovery".into(), hints.value());
-    }
-    Value::Object(object)
 }

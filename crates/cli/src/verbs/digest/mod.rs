@@ -5,7 +5,7 @@ mod list;
 use crate::args::LimitArgs;
 use crate::args::NestedArgs;
 use crate::args::{SandboxArg, reading};
-use crate::out::json::{self, Object, Value};
+use crate::out::json;
 use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use list::Listed;
@@ -15,6 +15,7 @@ use packfs::source::Shape;
 use packfs::{Error, OpenOptions, Progress, Result, Source, escaped};
 use packfs_sandbox::Sandbox;
 use packfs_terminal::work::Work;
+use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -211,30 +212,28 @@ impl Opts {
     fn print_json(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
         let mut documents = Vec::new();
         for Asked { path, source, .. } in asked {
-            let mut object = Object::new();
-            json::put_bytes(&mut object, "source", path.as_os_str().as_bytes());
             self.hash(source, self.facts.unwrap_or_default(), bars, |digests| {
-                object.insert("digest".into(), digests.root().to_string().into());
                 let mut directories = Vec::new();
                 digests.directories(self.depth, &mut |path, digest| {
-                    let mut row = Object::new();
-                    json::put_bytes(&mut row, "path", path.as_bytes());
-                    row.insert("digest".into(), digest.to_string().into());
-                    directories.push(Value::Object(row));
+                    let path = PathBytes(path.as_bytes().to_vec());
+                    directories.push(Directory { path, digest: digest.to_string() });
                     Ok(())
                 })?;
-                if self.depth > 0 {
-                    object.insert("directories".into(), directories.into());
-                }
+                documents.push(Document {
+                    source: json::Source::from(path),
+                    digest: digests.root().to_string(),
+                    directories: (self.depth > 0).then_some(directories),
+                    expected: None,
+                    same: None,
+                });
                 Ok(())
             })?;
-            documents.push(Value::Object(object));
         }
-        json::print(&Value::Array(documents))?;
+        json::print(&documents)?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn check(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
+    fn check<'a>(&self, asked: &'a [Asked], bars: &dyn Progress) -> Outcome {
         let mut rows = Vec::new();
         for Asked { path, source, digest } in asked {
             let Some(digest) = *digest else { continue };
@@ -243,15 +242,14 @@ impl Opts {
         }
         let same = rows.iter().all(|(_, wanted, found)| wanted == found);
         if self.json {
-            let document = |(source, wanted, found): &(&PathBuf, TreeDigest, TreeDigest)| {
-                let mut object = Object::new();
-                json::put_bytes(&mut object, "source", source.as_os_str().as_bytes());
-                object.insert("digest".into(), found.to_string().into());
-                object.insert("expected".into(), wanted.to_string().into());
-                object.insert("same".into(), (wanted == found).into());
-                Value::Object(object)
+            let document = |(source, wanted, found): &(&'a PathBuf, TreeDigest, TreeDigest)| Document {
+                source: json::Source::from(*source),
+                digest: found.to_string(),
+                directories: None,
+                expected: Some(wanted.to_string()),
+                same: Some(wanted == found),
             };
-            json::print(&Value::Array(rows.iter().map(document).collect()))?;
+            json::print(&rows.iter().map(document).collect::<Vec<_>>())?;
         } else {
             let mut out = Out::stdout();
             for (source, wanted, found) in &rows {
@@ -265,6 +263,45 @@ impl Opts {
             out.finish()?;
         }
         Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// Entry of `digest --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    #[serde(flatten)]
+    source: json::Source<'a>,
+    /// Digest of the source; [digest.md](../formats/digest.md) specifies it.
+    digest: String,
+    /// With `--depth`: digests of directories, the root with an empty path first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directories: Option<Vec<Directory>>,
+    /// With `--check` and `--check-list`: the digest that was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<String>,
+    /// With `--check` and `--check-list`: true if both are equal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same: Option<bool>,
+}
+
+/// Digest of a directory.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Directory {
+    #[serde(flatten)]
+    #[cfg_attr(test, schemars(with = "json::Path<'static>"))]
+    path: PathBytes,
+    /// Digest that the directory would have by itself.
+    digest: String,
+}
+
+/// Path that outlives the walk that found it.
+struct PathBytes(Vec<u8>);
+
+impl Serialize for PathBytes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        json::Path(&self.0).serialize(serializer)
     }
 }
 

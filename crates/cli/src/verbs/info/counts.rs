@@ -1,8 +1,8 @@
 //! Number of files of each type in an image, and their length: the first lines of `packfs info`.
 
-use crate::out::json::{Value, json};
 use crate::out::text;
 use packfs::{ErrorKind, FileType, InodeId, InodeKind, Limit, Opened, Result};
+use serde::Serialize;
 use std::collections::HashSet;
 
 /// Memory that an inode with several names takes, in bytes, estimated.
@@ -106,19 +106,44 @@ impl Counts {
         let has_both = self.file_bytes > 0 && self.image_len > 0;
         has_both.then(|| self.file_bytes as f64 / self.image_len as f64)
     }
+}
 
-    /// For scripts.
-    pub fn json(&self) -> Value {
-        json!({
-            "files": self.files,
-            "directories": self.directories,
-            "symlinks": self.symlinks,
-            "devices": self.devices,
-            "fifos": self.fifos,
-            "sockets": self.sockets,
-            "hard_links": self.hard_links,
-            "file_bytes": self.file_bytes,
-            "ratio": self.ratio(),
-        })
+/// Number of names by file type.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CountRow {
+    /// Regular files.
+    files: u64,
+    /// Directories, the root included.
+    directories: u64,
+    /// Symbolic links.
+    symlinks: u64,
+    /// Block and character devices.
+    devices: u64,
+    /// Named pipes.
+    fifos: u64,
+    /// Sockets.
+    sockets: u64,
+    /// Further names of inodes that are counted already.
+    hard_links: u64,
+    /// Length of all files, each once.
+    file_bytes: u64,
+    /// Bytes of files for each byte of the image; null without any.
+    ratio: Option<f64>,
+}
+
+impl From<Counts> for CountRow {
+    fn from(counts: Counts) -> Self {
+        CountRow {
+            files: counts.files,
+            directories: counts.directories,
+            symlinks: counts.symlinks,
+            devices: counts.devices,
+            fifos: counts.fifos,
+            sockets: counts.sockets,
+            hard_links: counts.hard_links,
+            file_bytes: counts.file_bytes,
+            ratio: counts.ratio(),
+        }
     }
 }

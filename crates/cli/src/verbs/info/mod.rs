@@ -6,7 +6,7 @@ mod scan;
 use crate::args::ImageInput;
 use crate::args::reading;
 use crate::out::Output;
-use crate::out::json::{self, Object, Value, json};
+use crate::out::json::{self, Value};
 use crate::out::report::Out;
 use crate::out::{Outcome, report, text};
 use counts::Counts;
@@ -17,6 +17,10 @@ use packfs::{
     Error, FactValue, Facts, Image, Opened, Result, ResultExt, Silent, Source, SpaceOwner, Timestamp, Tree,
     printable,
 };
+#[cfg(test)]
+pub use scan::Scanned;
+use serde::Serialize;
+use std::borrow::Cow;
 use std::fs::Metadata;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::MetadataExt;
@@ -154,32 +158,70 @@ impl Opts {
         devices.fold(own, |len, device| len.saturating_add(device.len()))
     }
 
-    fn document(
-        &self,
-        opened: &Opened,
+    fn document<'a>(
+        &'a self,
+        opened: &'a Opened,
         counts: Option<Counts>,
         facts: &Facts,
-        space: &[SpaceOwner],
-    ) -> Value {
-        let mut object = Object::new();
-        object.insert("image".into(), self.input.image.to_string_lossy().into());
-        object.insert("format".into(), opened.format().name().into());
-        object.insert("size".into(), opened.image().len().into());
-        object.insert("counts".into(), counts.map_or(Value::Null, |counts| counts.json()));
-        let facts = facts.0.iter().map(|fact| (fact.key.to_owned(), value_json(&fact.value)));
-        object.insert("facts".into(), Value::Object(facts.collect()));
+        space: &'a [SpaceOwner],
+    ) -> Document<'a> {
+        let space = space.iter();
         let layers = opened.layers().iter();
-        object.insert(
-            "within".into(),
-            layers.map(|it| json!({"format": it.format, "file": it.inner})).collect(),
-        );
-        if self.space {
-            let rows =
-                space.iter().map(|row| json!({"owner": row.owner, "offset": row.offset, "size": row.len}));
-            object.insert("space".into(), rows.collect());
+        Document {
+            image: self.input.image.to_string_lossy(),
+            format: opened.format().name(),
+            size: opened.image().len(),
+            counts: counts.map(counts::CountRow::from),
+            facts: facts.0.iter().map(|fact| (fact.key.to_owned(), value_json(&fact.value))).collect(),
+            within: layers.map(|it| Within { format: it.format, file: &it.inner }).collect(),
+            space: self.space.then(|| {
+                space.map(|row| Space { owner: &row.owner, offset: row.offset, size: row.len }).collect()
+            }),
         }
-        Value::Object(object)
     }
+}
+
+/// Document of `info --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    /// Path of the image.
+    image: Cow<'a, str>,
+    /// Name of the format.
+    format: &'static str,
+    /// Length of the image.
+    size: u64,
+    /// Files by type; null if directories are damaged.
+    counts: Option<counts::CountRow>,
+    /// Properties of the image, by keys of its format.
+    facts: json::Object,
+    /// Containers that hold the image, the outermost first; empty if the image fills its file.
+    within: Vec<Within<'a>>,
+    /// With `--space`: regions in their order, which add up to `size`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    space: Option<Vec<Space<'a>>>,
+}
+
+/// Container of an image.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Within<'a> {
+    /// Name of the format of the container.
+    format: &'static str,
+    /// Name of the image in it.
+    file: &'a str,
+}
+
+/// Region of the image.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Space<'a> {
+    /// Structure or file data that owns it.
+    owner: &'a str,
+    /// Offset in the image.
+    offset: u64,
+    /// Length.
+    size: u64,
 }
 
 /// Writes to standard output.

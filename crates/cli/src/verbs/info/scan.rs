@@ -1,12 +1,14 @@
 //! `packfs info --scan`: the images within a file.
 
 use crate::args::ImageInput;
-use crate::out::json::{self, Object, Value, json};
+use crate::out::json;
 use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::{FileImage, SliceImage};
 use packfs::{Found, Image, Result, ScanOptions, Silent, printable};
+use serde::Serialize;
+use std::borrow::Cow;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -23,25 +25,52 @@ pub fn run(input: &ImageInput, nested: bool, as_json: bool) -> Outcome {
     // What is printed is to be given to `--offset`.
     found.iter_mut().for_each(|found| found.offset += input.offset);
     if as_json {
-        let mut object = Object::new();
-        object.insert("image".into(), input.image.to_string_lossy().into());
-        object.insert("size".into(), len.into());
-        object.insert("found".into(), found.iter().map(row_json).collect());
-        json::print(&Value::Object(object))?;
+        let (image, found) = (input.image.to_string_lossy(), found.iter().map(Row::from).collect());
+        json::print(&Scanned { image, size: len, found })?;
     } else {
         print(&found)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn row_json(found: &Found) -> Value {
-    json!({
-        "offset": found.offset,
-        "size": found.len,
-        "format": found.format.name(),
-        "version": found.version,
-        "magic": found.magic,
-    })
+/// Document of `info --scan --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Scanned<'a> {
+    /// Path of the file that was searched.
+    image: Cow<'a, str>,
+    /// Its length.
+    size: u64,
+    /// Images in it, by offset.
+    found: Vec<Row<'a>>,
+}
+
+/// Image in a file.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Row<'a> {
+    /// Offset in the file.
+    offset: u64,
+    /// Length; null if the format does not state one.
+    size: Option<u64>,
+    /// Name of the format.
+    format: &'static str,
+    /// Version of the format, where it has several.
+    version: Option<&'a str>,
+    /// Value for `--magic`, where the image has a magic of its own.
+    magic: Option<&'static str>,
+}
+
+impl<'a> From<&'a Found> for Row<'a> {
+    fn from(found: &'a Found) -> Self {
+        Row {
+            offset: found.offset,
+            size: found.len,
+            format: found.format.name(),
+            version: found.version.as_deref(),
+            magic: found.magic,
+        }
+    }
 }
 
 fn print(found: &[Found]) -> Result<()> {

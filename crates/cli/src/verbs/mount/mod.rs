@@ -15,6 +15,7 @@ use packfs::mount::record::{self, Record, Server};
 use packfs::mount::{self, FuseMount, FuseOptions, TraceFile};
 use packfs::source::IdMap;
 use packfs::{Error, ImagePath, OpenOptions, Opened, Result};
+use serde::Serialize;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -303,7 +304,7 @@ fn list(as_json: bool) -> Outcome {
     if as_json {
         let mut array = json::Array::document();
         for record in &records {
-            array.push(object(record))?;
+            array.push(&Document::from(record))?;
         }
         array.finish()?;
         return Ok(ExitCode::SUCCESS);
@@ -324,19 +325,43 @@ fn list(as_json: bool) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn object(record: &Record) -> json::Object {
-    let mut object = json::Object::new();
-    json::put_bytes(&mut object, "at", record.at.as_os_str().as_bytes());
-    json::put_bytes(&mut object, "image", record.image.as_os_str().as_bytes());
-    object.insert("offset".into(), record.offset.into());
-    object.insert("format".into(), record.format.clone().into());
-    let (server, pid) = match record.server {
-        Some(Server::Kernel) => ("kernel", None),
-        Some(Server::Fuse { pid }) => ("fuse", Some(pid)),
-        None => ("fuse", None),
-    };
-    object.insert("server".into(), server.into());
-    object.insert("pid".into(), pid.into());
-    object.insert("since".into(), record.since.into());
-    object
+/// Entry of `mount --list --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    #[serde(flatten)]
+    at: At<'a>,
+    #[serde(flatten)]
+    image: json::Image<'a>,
+    /// Offset of the image in its file.
+    offset: u64,
+    /// Name of the format; null if only the mount table knows the mount.
+    format: Option<&'a str>,
+    /// `kernel` or `fuse`.
+    server: &'static str,
+    /// Process that serves through FUSE.
+    pid: Option<u32>,
+    /// Time of mounting, in seconds since 1970.
+    since: Option<u64>,
+}
+
+json::byte_key!(At, "at", "Directory that the image is mounted on.");
+
+impl<'a> From<&'a Record> for Document<'a> {
+    fn from(record: &'a Record) -> Self {
+        let (server, pid) = match record.server {
+            Some(Server::Kernel) => ("kernel", None),
+            Some(Server::Fuse { pid }) => ("fuse", Some(pid)),
+            None => ("fuse", None),
+        };
+        Document {
+            at: At::from(&record.at),
+            image: json::Image::from(&record.image),
+            offset: record.offset,
+            format: record.format.as_deref(),
+            server,
+            pid,
+            since: record.since,
+        }
+    }
 }

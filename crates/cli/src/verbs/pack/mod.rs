@@ -8,6 +8,8 @@ mod shaping;
 
 pub use help::after_long_help;
 pub use making::Making;
+#[cfg(test)]
+pub use report::Document;
 
 use crate::out::Outcome;
 use packfs::{BaseCheck, Error, FileImage, Pack, PackOptions, Result, Source};

@@ -1,11 +1,12 @@
 //! What `packfs pack` prints at its end: what was saved, and how to mount the image.
 
 use super::details;
-use crate::out::json::{self, Object, Value, json};
+use crate::out::json;
 use crate::out::report::Out;
 use crate::out::text;
 use owo_colors::OwoColorize;
 use packfs::{PackReport, Result, escaped};
+use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -117,72 +118,199 @@ impl Summary<'_> {
         }
     }
 
-    /// For scripts.
+    /// Prints the same as JSON.
     pub fn print_json(&self) -> Result<()> {
         let report = self.report;
-        let mut object = Object::new();
-        json::put_bytes(&mut object, "image", self.image.as_os_str().as_bytes());
-        object.insert("format".into(), report.format.into());
-        object.insert("codec".into(), report.codec.as_str().into());
-        for (key, value) in [
-            ("image_size", report.image_len),
-            ("nodes", report.nodes),
-            ("files", report.files),
-            ("file_bytes", report.bytes_in),
-            ("data_bytes", report.data_len),
-            ("metadata_bytes", report.metadata_len),
-            ("duplicate_files", report.duplicate_files),
-            ("duplicate_bytes", report.duplicate_bytes),
-            ("run_files", report.run_files),
-            ("run_bytes", report.run_bytes),
-            ("lent_tails", report.borrowed_tails),
-            ("lent_bytes", report.borrowed_bytes),
-            ("hole_bytes", report.hole_bytes),
-            ("base_blocks", report.base_blocks),
-            ("base_bytes", report.base_bytes),
-            ("shared_blocks", report.shared_blocks),
-            ("shared_bytes", report.shared.bytes),
-            ("shared_stored_bytes", report.shared.stored),
-            ("plain_bytes", report.plain_bytes),
-        ] {
-            object.insert(key.into(), value.into());
-        }
-        object.insert("seconds".into(), self.took.as_secs_f64().into());
-        let sections = report.sections.iter().map(|(owner, len)| json!({"owner": owner, "size": len}));
-        object.insert("sections".into(), sections.collect());
-        let classes = report.classes.iter().map(|row| {
-            let (class, files) = (row.class.name(), row.files);
-            json!({"class": class, "files": files, "bytes": row.bytes, "stored_bytes": row.stored})
-        });
-        object.insert("classes".into(), classes.collect());
-        let stages = report.stages.iter().map(
-            |(stage, took)| json!({"stage": details::stage_name(*stage), "seconds": took.as_secs_f64()}),
-        );
-        object.insert("stages".into(), stages.collect());
-        object.insert("fitted".into(), report.fitted.as_deref().into());
-        object.insert("suggestions".into(), details::suggestions(report).into());
-        let losses = report.losses.iter().map(|loss| {
-            let mut object = Object::new();
-            object.insert("what".into(), loss.what.as_str().into());
-            object.insert("count".into(), loss.count.into());
-            json::put_bytes(&mut object, "example", loss.example.as_bytes());
-            Value::Object(object)
-        });
-        object.insert("losses".into(), losses.collect());
-        object.insert("skipped".into(), report.skipped.clone().into());
-        object.insert("driver".into(), report.driver.into());
-        object.insert("mount".into(), self.mount_command().into());
-        if let Some(path) = report.data_files.first() {
-            json::put_bytes(&mut object, "data_file", path.as_os_str().as_bytes());
-            let paths = report.data_files.iter().map(|path| {
-                let mut object = Object::new();
-                json::put_bytes(&mut object, "path", path.as_os_str().as_bytes());
-                Value::Object(object)
-            });
-            object.insert("data_files".into(), paths.collect());
-        }
-        json::print(&Value::Object(object))
+        let stages = report.stages.iter();
+        let losses = report.losses.iter();
+        let data_files = report.data_files.iter().map(|path| DataFile { path: FilePath::from(path) });
+        json::print(&Document {
+            image: json::Image::from(self.image),
+            format: report.format,
+            codec: &report.codec,
+            image_size: report.image_len,
+            nodes: report.nodes,
+            files: report.files,
+            file_bytes: report.bytes_in,
+            data_bytes: report.data_len,
+            metadata_bytes: report.metadata_len,
+            duplicate_files: report.duplicate_files,
+            duplicate_bytes: report.duplicate_bytes,
+            run_files: report.run_files,
+            run_bytes: report.run_bytes,
+            lent_tails: report.borrowed_tails,
+            lent_bytes: report.borrowed_bytes,
+            hole_bytes: report.hole_bytes,
+            base_blocks: report.base_blocks,
+            base_bytes: report.base_bytes,
+            shared_blocks: report.shared_blocks,
+            shared_bytes: report.shared.bytes,
+            shared_stored_bytes: report.shared.stored,
+            plain_bytes: report.plain_bytes,
+            seconds: self.took.as_secs_f64(),
+            sections: report.sections.iter().map(|&(owner, size)| Section { owner, size }).collect(),
+            classes: report.classes.iter().map(Class::from).collect(),
+            stages: stages
+                .map(|(stage, took)| StageTime {
+                    stage: details::stage_name(*stage),
+                    seconds: took.as_secs_f64(),
+                })
+                .collect(),
+            fitted: report.fitted.as_deref(),
+            suggestions: details::suggestions(report),
+            losses: losses
+                .map(|loss| LossRow {
+                    what: &loss.what,
+                    count: loss.count,
+                    example: Example(loss.example.as_bytes()),
+                })
+                .collect(),
+            skipped: &report.skipped,
+            driver: report.driver,
+            mount: self.mount_command(),
+            data_file: report.data_files.first().map(DataFileKey::from),
+            data_files: data_files.collect(),
+        })
     }
+}
+
+/// Document of `pack --json` and `repack --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    #[serde(flatten)]
+    image: json::Image<'a>,
+    /// Name of the format.
+    format: &'static str,
+    /// Codec, as a value of `--codec`.
+    codec: &'a str,
+    /// Length of the image.
+    image_size: u64,
+    /// Inodes of all types.
+    nodes: u64,
+    /// Regular files.
+    files: u64,
+    /// Length of all files.
+    file_bytes: u64,
+    /// File data in the image.
+    data_bytes: u64,
+    /// Everything else in the image but padding.
+    metadata_bytes: u64,
+    /// Files that share all their data with another one.
+    duplicate_files: u64,
+    /// Length of `duplicate_files`.
+    duplicate_bytes: u64,
+    /// Files that share some blocks with another one.
+    run_files: u64,
+    /// Length of the shared blocks.
+    run_bytes: u64,
+    /// Small files and tails that equal the beginning of another file's block.
+    lent_tails: u64,
+    /// Length of `lent_tails`.
+    lent_bytes: u64,
+    /// Holes.
+    hole_bytes: u64,
+    /// Blocks copied from an earlier image.
+    base_blocks: u64,
+    /// Length of `base_blocks` in that image.
+    base_bytes: u64,
+    /// Blocks that hold tails of several files.
+    shared_blocks: u64,
+    /// Small files and tails that are stored together.
+    shared_bytes: u64,
+    /// Length of `shared_bytes` after compression.
+    shared_stored_bytes: u64,
+    /// Data stored uncompressed, because compression gains less than `--min-gain`.
+    plain_bytes: u64,
+    /// Time that packing took.
+    seconds: f64,
+    /// Structures of the image.
+    sections: Vec<Section>,
+    /// Classes of files, the largest first.
+    classes: Vec<Class>,
+    /// Stages, in their order.
+    stages: Vec<StageTime>,
+    /// Denser settings by which the image fits (`--fit`); null if the requested ones do.
+    fitted: Option<&'a str>,
+    /// Options that may be worth a try, with their effect.
+    suggestions: Vec<&'static str>,
+    /// Attributes that the format cannot represent.
+    losses: Vec<LossRow<'a>>,
+    /// With `--keep-going`: a message for each file or directory that could not be read.
+    skipped: &'a [String],
+    /// Linux driver that mounts the image; null without any.
+    driver: Option<&'static str>,
+    /// Command that mounts the image: by the kernel for root, else through FUSE.
+    mount: String,
+    #[serde(flatten)]
+    data_file: Option<DataFileKey<'a>>,
+    /// All files of data outside the image.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    data_files: Vec<DataFile<'a>>,
+}
+
+json::byte_key!(DataFileKey, "data_file", "First file of data outside the image (`-O device=FILE`).");
+json::byte_key!(FilePath, "path", "Path of the file.");
+json::byte_key!(Example, "example", "Path of one of them.");
+
+/// File of data outside the image.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct DataFile<'a> {
+    #[serde(flatten)]
+    path: FilePath<'a>,
+}
+
+/// Structure of the image.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Section {
+    /// Name of the structure.
+    owner: &'static str,
+    /// Length in the image.
+    size: u64,
+}
+
+/// Class of files.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Class {
+    /// Name of the class.
+    class: &'static str,
+    /// Number of files.
+    files: u64,
+    /// Their length.
+    bytes: u64,
+    /// Their length in the image.
+    stored_bytes: u64,
+}
+
+impl From<&packfs::ClassRow> for Class {
+    fn from(row: &packfs::ClassRow) -> Self {
+        Class { class: row.class.name(), files: row.files, bytes: row.bytes, stored_bytes: row.stored }
+    }
+}
+
+/// Time of a stage.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct StageTime {
+    /// Name of the stage.
+    stage: &'static str,
+    /// Time that it took.
+    seconds: f64,
+}
+
+/// Attribute that the format cannot represent.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct LossRow<'a> {
+    /// The attribute, and its substitute.
+    what: &'a str,
+    /// Number of files concerned.
+    count: u64,
+    #[serde(flatten)]
+    example: Example<'a>,
 }
 
 /// A path as a POSIX shell takes it as one word.

@@ -1,11 +1,11 @@
 //! Places of a file's bytes in an image: `packfs stat --extents`.
 
-use crate::out::json::{Value, json};
 use crate::out::report::Out;
 use crate::out::text;
 use owo_colors::OwoColorize;
 use packfs::sink::Row;
 use packfs::{Error, Extent, ExtentFrom, FileType, InodeId, Limit, Opened, Result};
+use serde::Serialize;
 use std::ops::ControlFlow;
 
 /// Memory that an extent takes as JSON, in bytes, estimated.
@@ -23,15 +23,15 @@ pub fn print(opened: &Opened, id: InodeId, row: &Row, out: &mut Out) -> Result<(
     })
 }
 
-/// The same as an array of objects.
-pub fn json(opened: &Opened, id: InodeId, row: &Row) -> Result<Value> {
-    let (mut objects, limits) = (Vec::new(), opened.limits());
+/// Returns the same for JSON.
+pub fn parts(opened: &Opened, id: InodeId, row: &Row) -> Result<Vec<Part>> {
+    let (mut parts, limits) = (Vec::new(), opened.limits());
     visit(opened, id, row, &mut |extent| {
-        objects.push(object(extent));
-        let memory = JSON_LEN.saturating_mul(objects.len() as u64);
+        parts.push(Part::from(extent));
+        let memory = JSON_LEN.saturating_mul(parts.len() as u64);
         limits.check(&format!("{:?}", row.path), Limit::Memory, memory)
     })?;
-    Ok(Value::Array(objects))
+    Ok(parts)
 }
 
 /// Calls `each` for every extent of a file, in its order, until that fails.
@@ -75,20 +75,54 @@ fn line(extent: Extent) -> String {
     }
 }
 
-fn object(extent: Extent) -> Value {
-    let (from, length) = (extent.offset, extent.len);
-    match extent.from {
-        ExtentFrom::Hole => json!({"from": from, "length": length, "hole": true}),
-        ExtentFrom::Stored(offset) => {
-            json!({"from": from, "length": length, "offset": offset, "stored_bytes": length, "codec": "none"})
+/// Part of a file.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Part {
+    /// Offset in the file.
+    from: u64,
+    /// Length in the file.
+    length: u64,
+    /// True for a hole, which has none of the keys below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hole: Option<bool>,
+    /// Offset in the image; of data on devices, in the concatenation of image and devices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    /// Length in the image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored_bytes: Option<u64>,
+    /// Codec, `none` for data stored uncompressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    codec: Option<&'static str>,
+    /// Offset of the part in the decoded block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_start: Option<u32>,
+}
+
+impl From<Extent> for Part {
+    fn from(extent: Extent) -> Self {
+        let part = Part {
+            from: extent.offset,
+            length: extent.len,
+            hole: None,
+            offset: None,
+            stored_bytes: None,
+            codec: None,
+            block_start: None,
+        };
+        match extent.from {
+            ExtentFrom::Hole => Part { hole: Some(true), ..part },
+            ExtentFrom::Stored(offset) => {
+                Part { offset: Some(offset), stored_bytes: Some(extent.len), codec: Some("none"), ..part }
+            }
+            ExtentFrom::Block { block, start } => Part {
+                offset: Some(block.offset),
+                stored_bytes: Some(block.stored_len.into()),
+                codec: Some(block.algorithm.map_or("none", |algorithm| algorithm.name())),
+                block_start: Some(start),
+                ..part
+            },
         }
-        ExtentFrom::Block { block, start } => json!({
-            "from": from,
-            "length": length,
-            "offset": block.offset,
-            "stored_bytes": block.stored_len,
-            "codec": block.algorithm.map_or("none", |algorithm| algorithm.name()),
-            "block_start": start,
-        }),
     }
 }

@@ -4,11 +4,12 @@ mod extents;
 
 use super::ls;
 use crate::args::ImageInput;
-use crate::out::json::{self, Object};
+use crate::out::json;
 use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use packfs::sink::Row;
 use packfs::{ExtentFrom, ImagePath, InodeId, InodeKind, Meter, Opened, Result, Xattrs, escaped};
+use serde::Serialize;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -47,14 +48,17 @@ Examples:
   packfs stat --extents root.sqfs usr/bin/env
   packfs stat --json root.sqfs dev/null | jq '.[0].device'";
 
-/// Where the bytes of a file are.
-#[derive(Clone, Copy, Default)]
+/// Storage of the bytes of a file.
+#[derive(Clone, Copy, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Stored {
-    /// Blocks and runs of stored bytes that it is made of.
-    blocks: u64,
-    /// Their length in the image, in bytes; a block that is shared with other files counts in full.
+    /// Length of its blocks in the image; a block that is shared with other files counts in full.
+    #[serde(rename = "stored_bytes")]
     stored_len: u64,
-    /// Bytes that are holes.
+    /// Blocks and runs of stored bytes that hold a file's data.
+    blocks: u64,
+    /// Length of its holes.
+    #[serde(rename = "hole_bytes")]
     hole_len: u64,
 }
 
@@ -78,11 +82,11 @@ impl Opts {
         if self.json {
             let mut array = json::Array::document();
             for status in &all {
-                let mut object = object(status);
-                if self.extents {
-                    object.insert("extents".into(), extents::json(&opened, status.id, &status.row)?);
-                }
-                array.push(object)?;
+                let extents = match self.extents {
+                    true => Some(extents::parts(&opened, status.id, &status.row)?),
+                    false => None,
+                };
+                array.push(&Document::new(status, extents))?;
             }
             array.finish()?;
         } else {
@@ -176,13 +180,41 @@ fn xattr_text(value: &[u8]) -> String {
     }
 }
 
-fn object(status: &Status) -> Object {
-    let mut object = ls::object(&status.row);
-    object.insert("xattrs".into(), json::xattrs(&status.xattrs));
-    if let Some(stored) = status.stored {
-        object.insert("stored_bytes".into(), stored.stored_len.into());
-        object.insert("blocks".into(), stored.blocks.into());
-        object.insert("hole_bytes".into(), stored.hole_len.into());
+/// Entry of `stat --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    #[serde(flatten)]
+    entry: ls::Entry<'a>,
+    /// Extended attributes.
+    xattrs: Vec<Xattr<'a>>,
+    #[serde(flatten)]
+    stored: Option<Stored>,
+    /// With `--extents`: the parts of a file in their order, empty for anything else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extents: Option<Vec<extents::Part>>,
+}
+
+/// An extended attribute.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Xattr<'a> {
+    #[serde(flatten)]
+    name: json::Name<'a>,
+    #[serde(flatten)]
+    value: json::XattrValue<'a>,
+}
+
+impl<'a> Document<'a> {
+    fn new(status: &'a Status, extents: Option<Vec<extents::Part>>) -> Self {
+        let xattrs = status.xattrs.iter();
+        Document {
+            entry: ls::Entry::new(&status.row),
+            xattrs: xattrs
+                .map(|(name, value)| Xattr { name: json::Name(name), value: json::XattrValue(value) })
+                .collect(),
+            stored: status.stored,
+            extents,
+        }
     }
-    object
 }

@@ -2,8 +2,11 @@
 
 mod verify;
 
+#[cfg(test)]
+pub use verify::Verified;
+
 use crate::args::SandboxArg;
-use crate::out::json::{self, Object, Value};
+use crate::out::json;
 use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use packfs::FileImage;
@@ -13,6 +16,7 @@ use packfs::integrity::{
 use packfs::{Error, Image, Progress, Result, ResultExt, escaped};
 use packfs_sandbox::Sandbox;
 use packfs_terminal::work::Work;
+use serde::Serialize;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
@@ -158,7 +162,7 @@ impl Opts {
         HashAlgorithm::by_name(&self.algorithm).unwrap_or_default()
     }
 
-    fn measure(&self, bars: &dyn Progress) -> Outcome {
+    fn measure<'a>(&'a self, bars: &dyn Progress) -> Outcome {
         let salt = self.salt.as_deref().map(|salt| parse_hex("salt", salt)).transpose()?.unwrap_or_default();
         let options = FsVerityOptions { algorithm: self.algorithm(), block_len: self.block_size, salt };
         let mut rows = Vec::new();
@@ -168,13 +172,11 @@ impl Opts {
             rows.push((path, format!("{}:{}", self.algorithm, to_hex(&digest))));
         }
         if self.json {
-            let document = |(path, digest): &(&PathBuf, String)| {
-                let mut object = Object::new();
-                json::put_bytes(&mut object, "file", path.as_os_str().as_bytes());
-                object.insert("fs_verity".into(), digest.as_str().into());
-                Value::Object(object)
+            let document = |(path, digest): &(&'a PathBuf, String)| Measured {
+                file: FileKey::from(*path),
+                fs_verity: digest.clone(),
             };
-            json::print(&rows.iter().map(document).collect())?;
+            json::print(&rows.iter().map(document).collect::<Vec<_>>())?;
         } else {
             let mut out = Out::stdout();
             for (path, digest) in &rows {
@@ -258,20 +260,20 @@ impl Opts {
         };
         let command = format!("veritysetup open '{name}' NAME '{hash_name}' {root_hash}{offset}");
         if self.json {
-            let mut object = Object::new();
-            json::put_bytes(&mut object, "image", path.as_os_str().as_bytes());
-            json::put_bytes(&mut object, "hash_file", hash_path.as_os_str().as_bytes());
-            object.insert("root_hash".into(), root_hash.as_str().into());
-            object.insert("algorithm".into(), params.algorithm.name().into());
-            object.insert("salt".into(), to_hex(&params.salt).into());
-            object.insert("uuid".into(), uuid_text(&params.uuid).into());
-            object.insert("data_block_size".into(), params.data_block_len.into());
-            object.insert("hash_block_size".into(), params.hash_block_len.into());
-            object.insert("data_blocks".into(), params.data_blocks.into());
-            object.insert("hash_offset".into(), (*hash_offset).into());
-            object.insert("hash_size".into(), params.hash_len().into());
-            object.insert("open".into(), command.into());
-            return json::print(&Value::Object(object));
+            return json::print(&Document {
+                image: json::Image::from(path),
+                hash_file: HashFile::from(hash_path),
+                root_hash,
+                algorithm: params.algorithm.name(),
+                salt: to_hex(&params.salt),
+                uuid: uuid_text(&params.uuid),
+                data_block_size: params.data_block_len,
+                hash_block_size: params.hash_block_len,
+                data_blocks: params.data_blocks,
+                hash_offset: *hash_offset,
+                hash_size: params.hash_len(),
+                open: command,
+            });
         }
         let mut out = Out::stdout();
         if self.work.quiet {
@@ -286,4 +288,47 @@ impl Opts {
         out.line(format_args!("open with: {command}"))?;
         out.finish()
     }
+}
+
+/// Document of `verity --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    #[serde(flatten)]
+    image: json::Image<'a>,
+    #[serde(flatten)]
+    hash_file: HashFile<'a>,
+    /// Root hash in hexadecimal.
+    root_hash: &'a str,
+    /// `sha256` or `sha512`.
+    algorithm: &'static str,
+    /// Salt in hexadecimal.
+    salt: String,
+    /// UUID of the hash tree.
+    uuid: String,
+    /// Length of a data block.
+    data_block_size: u32,
+    /// Length of a hash block.
+    hash_block_size: u32,
+    /// Number of data blocks.
+    data_blocks: u64,
+    /// Offset of the superblock in `hash_file`.
+    hash_offset: u64,
+    /// Length of superblock and tree.
+    hash_size: u64,
+    /// `veritysetup` command that opens the image.
+    open: String,
+}
+
+json::byte_key!(HashFile, "hash_file", "Path of the file with the hash tree: the image, if appended.");
+json::byte_key!(FileKey, "file", "Path of the file.");
+
+/// Entry of `verity --fs --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Measured<'a> {
+    #[serde(flatten)]
+    file: FileKey<'a>,
+    /// The fs-verity digest, as `ALGORITHM:HEX`.
+    fs_verity: String,
 }

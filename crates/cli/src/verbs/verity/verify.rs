@@ -1,13 +1,14 @@
 //! `packfs verity --verify`: whether an image, its hash tree and a root hash agree.
 
 use super::{Opts, parse_hex};
-use crate::out::json::{self, Object, Value};
+use crate::out::json;
 use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::FileImage;
 use packfs::integrity::{self, VerityParams, VerityReport, to_hex};
 use packfs::{Error, ErrorKind, Image, Progress, Result, ResultExt};
+use serde::Serialize;
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
@@ -125,13 +126,33 @@ fn print(
 }
 
 fn print_json(found: &VerityReport, is_sound: bool, is_compared: bool) -> Result<()> {
-    let mut object = Object::new();
-    object.insert("sound".into(), is_sound.into());
-    object.insert("root_hash".into(), to_hex(&found.root_hash).into());
-    object.insert("tree_root_hash".into(), to_hex(&found.stored_root_hash).into());
-    object.insert("compared".into(), is_compared.into());
-    object.insert("tree_damaged".into(), found.is_tree_damaged.into());
-    object.insert("damaged_blocks".into(), found.damaged_blocks.into());
-    object.insert("first_damaged".into(), found.first_damaged.clone().into());
-    json::print(&Value::Object(object))
+    json::print(&Verified {
+        sound: is_sound,
+        root_hash: to_hex(&found.root_hash),
+        tree_root_hash: to_hex(&found.stored_root_hash),
+        compared: is_compared,
+        tree_damaged: found.is_tree_damaged,
+        damaged_blocks: found.damaged_blocks,
+        first_damaged: &found.first_damaged,
+    })
+}
+
+/// Document of `verity --verify --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Verified<'a> {
+    /// True if data, hash tree and root hash agree.
+    sound: bool,
+    /// Root hash of the data, in hexadecimal.
+    root_hash: String,
+    /// Root hash of the stored tree, in hexadecimal.
+    tree_root_hash: String,
+    /// True if a root hash was given.
+    compared: bool,
+    /// True if the tree contradicts itself.
+    tree_damaged: bool,
+    /// Data blocks whose hash differs from the one in the tree.
+    damaged_blocks: u64,
+    /// Numbers of the first 100 of them.
+    first_damaged: &'a [u64],
 }

@@ -4,7 +4,13 @@ use packfs_core::Goal;
 fn options(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> Result<Options> {
     let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let codec = Some(codec.into());
-    Options::new(&PackSettings { codec, block_len, made_at: 1, options, ..PackSettings::default() })
+    Options::new(&PackSettings {
+        codec,
+        block_size: block_len,
+        made_at: 1,
+        options,
+        ..PackSettings::default()
+    })
 }
 
 fn refused(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> String {
@@ -113,7 +119,7 @@ fn uuids_and_labels_are_kept_as_typed() {
 
 fn for_goal(goal: Goal, set: &[(&str, &str)]) -> Options {
     let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    Options::new(&PackSettings { goal, options, ..PackSettings::default() }).unwrap()
+    Options::new(&PackSettings { optimize: goal, options, ..PackSettings::default() }).unwrap()
 }
 
 #[test]

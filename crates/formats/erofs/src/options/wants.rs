@@ -48,8 +48,8 @@ pub(super) struct Wants {
 
 impl Wants {
     pub(super) fn new(settings: &PackSettings, typed: &Typed, block_len: u32) -> Result<Self> {
-        let typed_codec = settings.codec.as_deref().unwrap_or(codec_for(settings.goal));
-        let typed_codec = packfs_codec::codec_for_goal(typed_codec, settings.goal).into_owned();
+        let typed_codec = settings.codec.as_deref().unwrap_or(codec_for(settings.optimize));
+        let typed_codec = packfs_codec::codec_for_goal(typed_codec, settings.optimize).into_owned();
         let (codec_name, chosen) = codec::parse(&typed_codec, CLUSTER_LEN_DEFAULT)?;
         let mut codecs: Vec<Codecs> = chosen.into_iter().collect();
         for rule in typed.all_rules() {
@@ -69,7 +69,8 @@ impl Wants {
         if compressed && codecs.iter().any(|codecs| codecs.second.is_some()) {
             needs.push(Need::new("a second codec in a file", kernel::SECOND_CODEC, "one codec"));
         }
-        let cluster_len = settings.block_len.max(typed.all_rules().filter_map(|rule| rule.cluster_len).max());
+        let cluster_len =
+            settings.block_size.max(typed.all_rules().filter_map(|rule| rule.cluster_len).max());
         if compressed && cluster_len.is_some_and(|len| len > block_len) {
             let cluster = display_len(cluster_len.unwrap_or_default());
             let what = format!("clusters of {cluster} in blocks of {}", display_len(block_len));
@@ -100,11 +101,11 @@ impl Wants {
         block_len: u32,
     ) -> Result<Options> {
         let big = match kernel >= kernel::BIG_CLUSTERS {
-            true => cluster_len_for(settings.goal),
+            true => cluster_len_for(settings.optimize),
             false => block_len,
         };
-        let cluster_len = settings.block_len.unwrap_or(big);
-        let compact = Compact::new(settings.goal, &typed, self.compressed);
+        let cluster_len = settings.block_size.unwrap_or(big);
+        let compact = Compact::new(settings.optimize, &typed, self.compressed);
         let wide = typed.wants_wide() || compact.wide;
         let (devices, device_of) = (typed.devices(block_len)?, typed.device_of()?);
         let index =
@@ -122,7 +123,7 @@ impl Wants {
         for (_, len) in rules.storages().chain(&first_used).filter_map(Storage::codecs) {
             check(len)?;
         }
-        let fragments = typed.fragments.unwrap_or(self.usual_fragments(settings.goal, &typed, kernel));
+        let fragments = typed.fragments.unwrap_or(self.usual_fragments(settings.optimize, &typed, kernel));
         check_together(&typed, fragments, index)?;
         let inline_clusters = self.compressed
             && fragments == Fragments::Off
@@ -134,7 +135,7 @@ impl Wants {
         let metabox = typed.metabox.unwrap_or(compact.metabox).map(|cluster_len| Metabox {
             cluster_len,
             codec: codec::of_metadata(storage.codecs().map(|(codecs, _)| codecs), cluster_len),
-            for_small_files: typed.metabox.is_none() && settings.goal == Goal::Read,
+            for_small_files: typed.metabox.is_none() && settings.optimize == Goal::Read,
         });
         let prefixes = prefixes(&typed, kernel, fragments == Fragments::Off && metabox.is_none())?;
         Ok(Options {

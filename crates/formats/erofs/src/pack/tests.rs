@@ -107,7 +107,7 @@ fn random_file(random: &mut Random, kind: Kind, start: u64) -> (Vec<Cluster>, Op
 fn round_trip(random: &mut Random, kind: Kind) {
     let settings = PackSettings {
         codec: Some("zstd:3+lz4".into()),
-        block_len: Some((kind.blocks_max * kind.block_len) as u32),
+        block_size: Some((kind.blocks_max * kind.block_len) as u32),
         made_at: 0,
         options: [("kernel", "6.18"), ("index", kind.index), ("block", &kind.block_len.to_string())]
             .map(|(name, value)| (name.into(), value.into()))

@@ -43,8 +43,8 @@ static MAGICS: [Magic; 6] = [
 
 /// From quick to small.
 const LADDER: [Rung; 2] = [
-    Rung { codec: "gzip", block_len: 64 << 10, goal: Some(Goal::Size) },
-    Rung { codec: "gzip", block_len: 1 << 20, goal: Some(Goal::Size) },
+    Rung { codec: "gzip", block_size: 64 << 10, optimize: Some(Goal::Size) },
+    Rung { codec: "gzip", block_size: 1 << 20, optimize: Some(Goal::Size) },
 ];
 
 /// The formats of Squashfs before 4.0.

@@ -51,7 +51,7 @@ impl Options {
     /// Errors: `Usage`, naming what was found and what is allowed.
     pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
         let typed = settings.codec.as_deref().unwrap_or("gzip");
-        let typed = &*packfs_codec::codec_for_goal(typed, settings.goal);
+        let typed = &*packfs_codec::codec_for_goal(typed, settings.optimize);
         let spec: CodecSpec = typed.parse().map_err(Error::usage)?;
         let resolved = spec.resolve(&[Algorithm::Zlib], DictLens::of_block(64 << 10)).map_err(|fault| {
             Error::usage(fault).hint("squashfs knew no other codec before 4.0; format squashfs has more")
@@ -62,7 +62,7 @@ impl Options {
         let mut options = Options::read(spec.to_string(), codec, 0, made_at, typed)?;
         options.holes &= options.version == Version::V3_1;
         options.exports &= options.version.has_numbers();
-        options.block_len = options.checked_block_len(settings.block_len, settings.goal)?;
+        options.block_len = options.checked_block_len(settings.block_size, settings.optimize)?;
         Ok(options)
     }
 
@@ -95,7 +95,13 @@ mod tests {
     fn options(block_len: Option<u32>, codec: Option<&str>, set: &[(&str, &str)]) -> Result<Options> {
         let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let codec = codec.map(str::to_owned);
-        Options::new(&PackSettings { codec, block_len, made_at: 1, options, ..PackSettings::default() })
+        Options::new(&PackSettings {
+            codec,
+            block_size: block_len,
+            made_at: 1,
+            options,
+            ..PackSettings::default()
+        })
     }
 
     #[test]

@@ -38,11 +38,11 @@ static MAGICS: [Magic; 2] = [Magic { bytes: b"hsqs", at: 0 }, Magic { bytes: b"s
 
 /// From quick to small. Linux reads zstd from 4.14 on, xz from 2.6.38 on.
 const LADDER: [Rung; 5] = [
-    Rung { codec: "gzip", block_len: 1 << 20, goal: None },
-    Rung { codec: "zstd:19", block_len: 512 << 10, goal: None },
-    Rung { codec: "zstd:22", block_len: 1 << 20, goal: None },
-    Rung { codec: "xz", block_len: 1 << 20, goal: None },
-    Rung { codec: "xz", block_len: 1 << 20, goal: Some(Goal::Size) },
+    Rung { codec: "gzip", block_size: 1 << 20, optimize: None },
+    Rung { codec: "zstd:19", block_size: 512 << 10, optimize: None },
+    Rung { codec: "zstd:22", block_size: 1 << 20, optimize: None },
+    Rung { codec: "xz", block_size: 1 << 20, optimize: None },
+    Rung { codec: "xz", block_size: 1 << 20, optimize: Some(Goal::Size) },
 ];
 
 /// The SquashFS 4.0 format.

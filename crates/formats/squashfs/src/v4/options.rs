@@ -44,13 +44,13 @@ impl Options {
     ///
     /// Errors: `Usage`, naming what was found and what is allowed.
     pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
-        let block_len = settings.block_len.unwrap_or(block_len_for(settings.goal));
+        let block_len = settings.block_size.unwrap_or(block_len_for(settings.optimize));
         if !block_len.is_power_of_two() || !(BLOCK_LEN_MIN..=BLOCK_LEN_MAX).contains(&block_len) {
             let message = format!("squashfs block size {block_len}: a power of two from 4K to 1M is allowed");
             return Err(Error::usage(message));
         }
-        let named = settings.codec.as_deref().unwrap_or(codec_for(settings.goal));
-        let typed = &*packfs_codec::codec_for_goal(named, settings.goal);
+        let named = settings.codec.as_deref().unwrap_or(codec_for(settings.optimize));
+        let typed = &*packfs_codec::codec_for_goal(named, settings.optimize);
         let spec: CodecSpec = typed.parse().map_err(|fault| unknown_codec(typed, fault))?;
         let resolved = spec
             .resolve(&ALGORITHMS, DictLens::of_block(block_len))
@@ -126,7 +126,13 @@ mod tests {
     fn options(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> Result<Options> {
         let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let codec = Some(codec.into());
-        Options::new(&PackSettings { codec, block_len, made_at: 1, options, ..PackSettings::default() })
+        Options::new(&PackSettings {
+            codec,
+            block_size: block_len,
+            made_at: 1,
+            options,
+            ..PackSettings::default()
+        })
     }
 
     #[test]
@@ -159,8 +165,11 @@ mod tests {
     #[test]
     fn blocks_of_one_file_have_the_level_that_was_named_or_one_below_the_chosen() {
         let levels = |codec: &str, goal| {
-            let options =
-                Options::new(&PackSettings { codec: Some(codec.into()), goal, ..PackSettings::default() });
+            let options = Options::new(&PackSettings {
+                codec: Some(codec.into()),
+                optimize: goal,
+                ..PackSettings::default()
+            });
             let options = options.unwrap();
             [options.codec, options.own_codec].map(|codec| match codec {
                 CodecSettings::Zlib(zlib) => zlib.level,

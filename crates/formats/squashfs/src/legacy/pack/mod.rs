@@ -92,7 +92,7 @@ mod tests {
         let mut builder = TreeBuilder::new(Meta::default());
         builder.add(&ImagePath::parse(b"one").unwrap(), kind, Meta::default(), Xattrs::new()).unwrap();
         let options = vec![("version".to_owned(), version.to_owned())];
-        let settings = PackSettings { block_len: Some(4096), options, ..PackSettings::default() };
+        let settings = PackSettings { block_size: Some(4096), options, ..PackSettings::default() };
         LegacyPacker { options: Options::new(&settings)? }.plan(&builder.finish().unwrap(), &[])
     }
 

@@ -102,7 +102,7 @@ mod tests {
             let mut builder = TreeBuilder::new(Meta::default());
             let kind = NodeKind::File { len, content: ContentId(0) };
             builder.add(&ImagePath::parse(b"big").unwrap(), kind, Meta::default(), Xattrs::new()).unwrap();
-            let settings = PackSettings { block_len: Some(4096), ..PackSettings::default() };
+            let settings = PackSettings { block_size: Some(4096), ..PackSettings::default() };
             let plan = SquashfsPacker { options: Options::new(&settings).unwrap() }
                 .plan(&builder.finish().unwrap(), &[])
                 .unwrap();
