@@ -66,7 +66,8 @@ pub struct WrapOptions {
     pub memory: Option<u64>,
     /// Largest length of the container in bytes.
     pub max_size: Option<u64>,
-    /// Reads the container back before it gets its name. `None`: if the image is shorter than 1 GiB.
+    /// Reads the container back before it gets its name. `None`: if the image is shorter than
+    /// 1 GiB.
     pub verify: Option<bool>,
     /// Set, as by default, to have the container on the disk before it gets its name.
     pub sync: bool,
