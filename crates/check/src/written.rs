@@ -7,7 +7,7 @@
 
 mod contents;
 
-use contents::Promises;
+use contents::ExpectedContents;
 use packfs_core::{
     ContentDigest, Error, FileType, ImagePath, Name, Node, NodeId, NodeKind, Progress, Result, Stage, Tree,
     Xattrs, escaped,
@@ -51,7 +51,7 @@ pub fn written(engine: &Arc<ReadEngine>, expected: &Expected<'_>, progress: &dyn
     drop(inodes);
     let bytes = wanted.iter().fold(0_u64, |bytes, file| bytes.saturating_add(file.len));
     progress.begin(Stage::Verify, wanted.len() as u64, bytes);
-    contents::compare(engine, &Promises { expected, nodes: &nodes, wanted: &wanted }, progress)
+    contents::compare(engine, &ExpectedContents { expected, nodes: &nodes, wanted: &wanted }, progress)
 }
 
 impl Expected<'_> {

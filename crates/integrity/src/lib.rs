@@ -6,12 +6,12 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
-mod beside;
 mod digest;
 mod fs_verity;
 mod hash_tree;
 mod hex;
 mod ordered;
+mod paths;
 mod reader;
 mod recovery;
 mod replace;
@@ -19,10 +19,10 @@ mod signature;
 mod verity;
 
 pub use algorithm::HashAlgorithm;
-pub use beside::{public_key_path, recovery_path, signature_path};
 pub use digest::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
 pub use fs_verity::{FsVerityOptions, fs_verity_digest};
 pub use hex::{from_hex, to_hex};
+pub use paths::{public_key_path, recovery_path, signature_path};
 pub use recovery::{
     RecoveryIndex, RecoveryParams, RecoveryState, mend, mend_copy, protect, survey, survey_beside,
 };

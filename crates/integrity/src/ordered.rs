@@ -162,7 +162,7 @@ mod tests {
     use packfs_core::Silent;
 
     #[test]
-    fn results_come_in_order_whoever_is_faster() {
+    fn results_come_in_order() {
         for jobs in [1, 2, 7] {
             let mut taken = Vec::new();
             let items = (0..1000_u32).map(Ok);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_error_in_order_is_the_one_that_is_told() {
+    fn returns_the_first_error_in_order() {
         for jobs in [1, 4] {
             let items =
                 (0..1000_u32).map(|item| if item == 600 { Err(Error::failed("600")) } else { Ok(item) });

@@ -79,7 +79,7 @@ fn some(random: &mut Random, count: usize, end: u64) -> Vec<u64> {
 }
 
 #[test]
-fn any_blocks_up_to_the_number_asked_for_come_back() {
+fn repairs_any_blocks_up_to_the_requested_number() {
     let mut random = Random::new(11);
     for round in 0..60 {
         let len = [1, 4096, 4097, 40_000, 1 << 20, 3_000_001][round % 6] + random.below(3000) as usize;
@@ -107,7 +107,7 @@ fn any_blocks_up_to_the_number_asked_for_come_back() {
 }
 
 #[test]
-fn one_block_too_many_is_told_and_nothing_is_changed() {
+fn refuses_one_block_too_many_without_changes() {
     let whole = Random::new(2).noise(200 * 4096);
     let (params, recovery) = made(&whole, 5, 2);
     assert_eq!((params.data_count, params.recovery_count), (200, 10));
@@ -128,7 +128,7 @@ fn one_block_too_many_is_told_and_nothing_is_changed() {
 }
 
 #[test]
-fn damage_in_the_recovery_file_costs_what_it_hits_and_no_more() {
+fn damage_to_the_recovery_file_costs_only_the_damaged_blocks() {
     let whole = Random::new(3).noise(1000 * 4096 + 5);
     let (params, recovery) = made(&whole, 10, 2);
     assert_eq!((params.data_count, params.recovery_count), (1001, 101));
@@ -166,7 +166,7 @@ fn damage_in_the_recovery_file_costs_what_it_hits_and_no_more() {
 }
 
 #[test]
-fn what_the_disk_refuses_to_read_is_lost_and_mended() {
+fn unreadable_blocks_are_lost_and_repaired() {
     let whole = Random::new(4).noise(64 * 4096);
     let (_, recovery) = made(&whole, 10, 1);
     let image = Bytes { bytes: whole.clone(), unreadable: Some((8192 + 100, 4 * 4096 + 1)) };
@@ -204,7 +204,7 @@ fn the_number_of_threads_does_not_matter() {
 }
 
 #[test]
-fn files_of_no_sense_are_refused() {
+fn refuses_invalid_recovery_files() {
     let mut random = Random::new(8);
     let whole = random.noise(30 * 4096);
     let (_, recovery) = made(&whole, 20, 1);

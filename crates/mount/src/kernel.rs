@@ -91,7 +91,7 @@ impl KernelMount {
     /// Older kernels cannot mount part of a detached mount, so the whole is mounted at a temporary
     /// place first.
     fn mount_subdir(&self, mount: &OwnedFd, at: &Path) -> Result<()> {
-        let aside = Aside::new(mount)?;
+        let aside = TemporaryMount::new(mount)?;
         let root = rustix::fs::open(&aside.path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .or_io(|| format!("cannot open {:?}", aside.path))?;
         let subdir = OsStr::from_bytes(self.subdir.as_bytes());
@@ -113,16 +113,16 @@ impl KernelMount {
 }
 
 /// A mount on a temporary directory; both are removed when dropped.
-struct Aside {
+struct TemporaryMount {
     path: PathBuf,
     is_mounted: bool,
 }
 
-impl Aside {
+impl TemporaryMount {
     fn new(mount: impl AsFd) -> Result<Self> {
         let path = record::own_folder()?.join(format!("aside-{}", std::process::id()));
         std::fs::create_dir(&path).or_io(|| format!("cannot make {path:?}"))?;
-        let mut aside = Aside { path, is_mounted: false };
+        let mut aside = TemporaryMount { path, is_mounted: false };
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         move_mount(mount, OsStr::new(""), CWD, &aside.path, flags)
             .or_io(|| format!("cannot mount on {:?}", aside.path))?;
@@ -131,7 +131,7 @@ impl Aside {
     }
 }
 
-impl Drop for Aside {
+impl Drop for TemporaryMount {
     fn drop(&mut self) {
         if self.is_mounted {
             let _ = unmount(&self.path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW);

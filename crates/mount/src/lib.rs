@@ -18,8 +18,8 @@ pub mod table;
 mod unmount;
 
 pub use fuse::{
-    FileContents, FuseCounters, FuseMount, FuseOptions, OwnerMap, Rehearsal, SingleFile, TraceFile,
-    find_subdir, is_stale,
+    DryRun, FileContents, FuseCounters, FuseMount, FuseOptions, OwnerMap, SingleFile, TraceFile, find_subdir,
+    is_stale,
 };
 pub use loop_device::{LoopDevice, LoopOptions};
 pub use options::MountFlags;

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_damaged_is_nobodys() {
+    fn ignores_a_damaged_record() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         for text in [

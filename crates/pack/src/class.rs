@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_programs_by_their_machine() {
+    fn recognizes_programs_by_machine() {
         let rows = [
             (3, false, Machine::X86),
             (62, false, Machine::X86),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_kinds_by_beginnings_names_and_characters() {
+    fn recognizes_classes_by_magic_name_and_characters() {
         let rows: [(&[u8], &[u8], Class); 14] = [
             (b"a", b"\x89PNG\r\n\x1a\n....", Class::Image),
             (b"a", b"RIFF....WEBPVP8 ", Class::Image),

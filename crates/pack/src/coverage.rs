@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_free_in_front_of_files_is_to_be_filled() {
+    fn requires_leads_of_files_to_be_filled() {
         let filled = coverage(&[("superblock", 0, 10), ("block pointers", 10, 4), ("block pointers", 30, 8)]);
         let leads = [30..38, 10..14, 30..38];
         assert!(filled.check(10..50, leads.clone().into_iter()).is_ok());

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_and_what_belongs_later_goes_on() {
+    fn data_without_room_or_for_a_later_file_goes_to_the_next_one() {
         let (places, files) =
             written(&[Some(256), None, None], &[(0, 32), (0, 64), (0, 80), (2, 16)]).unwrap();
         // 256 bytes hold 96, a unit without data and padding, but not 80 more.
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_anywhere_is_refused() {
+    fn refuses_data_that_fits_into_no_file() {
         // The last file is only limited by its real length: data may fit once it is compressed.
         assert!(written(&[Some(256), Some(256)], &[(0, 32), (0, 192)]).is_ok());
         let error = written(&[Some(256), Some(256)], &[(0, 32), (0, 300)]).unwrap_err();

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_told_once_with_its_count() {
+    fn reports_every_kind_of_loss_once_with_its_count() {
         let losses = [loss("times", 3, false, &[]), loss("owners", 1, true, &[])];
         let (warned, error) = told(&losses, true);
         assert_eq!((warned.len(), error), (2, None));

@@ -133,7 +133,7 @@ mod tests {
     use packfs_testkit::Random;
 
     #[test]
-    fn tells_noise_from_text_and_from_almost_noise() {
+    fn distinguishes_noise_from_text_and_near_noise() {
         let mut random = Random::new(1);
         for len in [256, 512, 4096, 65_537, 1 << 20] {
             let noise = random.noise(len);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_that_comes_twice_is_none() {
+    fn repeated_noise_is_compressible() {
         let mut random = Random::new(2);
         let once = random.noise(20_000);
         let twice = [&once[..], &random.noise(1_001), &once].concat();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_text_is_seen_wherever_it_is() {
+    fn finds_text_anywhere_in_noise() {
         let mut random = Random::new(3);
         let (noise, text) = (random.noise(100_000), random.text(30_000));
         assert!(!is_noise(&[&noise[..], &text].concat()));

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_can_be_read_and_replaced_once_it_has_ended() {
+    fn written_data_can_be_read_and_replaced_after_the_end() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.img");
         let mut out = created(&path, 3, 0).unwrap();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_the_image_is_kept() {
+    fn keeps_bytes_before_the_image() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.img");
         std::fs::write(&path, "runtime, then an old image").unwrap();

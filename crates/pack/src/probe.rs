@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_fast_encoder_finds_nothing_in_is_left_to_it() {
+    fn skips_the_slow_encoder_if_the_fast_one_saves_nothing() {
         let block = scrambled(128 << 10);
         assert_eq!(noise::estimate(&block), Estimate::Open);
         let mut probe = Probe::new(Some(&SLOW), Effort::Level, Gain::default()).unwrap();
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_every_byte_or_is_fast_tries_for_himself() {
+    fn always_tries_with_minimal_gain_or_a_fast_codec() {
         let block = scrambled(128 << 10);
         let every_byte = Probe::new(Some(&SLOW), Effort::Level, Gain::ANY).unwrap().is_worth_trying(&block);
         assert!(every_byte.unwrap());

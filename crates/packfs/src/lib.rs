@@ -153,8 +153,8 @@ pub mod integrity {
 #[cfg(feature = "mount")]
 pub mod mount {
     pub use packfs_mount::{
-        FileContents, FuseCounters, FuseMount, FuseOptions, LoopDevice, LoopOptions, MountFlags, OwnerMap,
-        Rehearsal, ReportingAllocator, SingleFile, TraceFile, Unmounter, find_subdir, is_root, is_stale,
+        DryRun, FileContents, FuseCounters, FuseMount, FuseOptions, LoopDevice, LoopOptions, MountFlags,
+        OwnerMap, ReportingAllocator, SingleFile, TraceFile, Unmounter, find_subdir, is_root, is_stale,
         kernel, loop_device, record, share_heap, table, unmount,
     };
 }
@@ -162,7 +162,7 @@ pub mod mount {
 /// The read engine, below [`Opened`].
 pub mod read {
     pub use packfs_read::{
-        Beside, Counters, Faults, FileReader, LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted,
+        Counters, Faults, FileReader, LoadedVolume, PageNeighbours, Piece, ReadEngine, ReadOptions, Wanted,
     };
 }
 

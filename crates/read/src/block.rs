@@ -151,11 +151,11 @@ pub(crate) fn decode(
     stored: &[u8],
     out: &mut [u8],
 ) -> Result<usize> {
-    let allowed = block.decoded_len as usize;
-    let len = match (block.algorithm, out.get_mut(..allowed)) {
-        (None, _) => stored.len(),
-        (Some(_), None) => return Err(Error::failed("internal: no room for a block")),
-        (Some(algorithm), Some(out)) => {
+    let room = out.len().min(block.decoded_len as usize);
+    let len = match block.algorithm {
+        None => stored.len(),
+        Some(algorithm) => {
+            let out = &mut out[..room];
             decoders.decompress_block(algorithm, block, stored, out).map_err(|fault| {
                 let len = stored.len();
                 fault.of(

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_are_used_up_make_room_before_they_have_to() {
+    fn used_up_blocks_are_evicted_early() {
         let cache = of_len(1 << 30);
         let blocks: Vec<_> = (0..100).map(|index| block(index << 17, 1 << 20)).collect();
         let slots: Vec<_> = blocks.iter().map(|block| cache.slot(block)).collect();

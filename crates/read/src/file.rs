@@ -22,35 +22,47 @@ const HELP_LEN_MIN: u64 = 256 << 10;
 
 /// A part of a file.
 struct Part {
-    extent: Extent,
-    /// Slot of its block, if it has one.
-    slot: Option<Arc<Slot>>,
+    offset: u64,
+    len: u64,
+    data: PartData,
+}
+
+/// Stored data of a part.
+enum PartData {
+    Hole,
+    Stored(u64),
+    Block(BlockPart),
+}
+
+/// A part of a decoded block.
+struct BlockPart {
+    block: BlockRef,
+    slot: Arc<Slot>,
+    start: u32,
+    len: u64,
     /// True if the block was never requested before.
     is_new: bool,
 }
 
 impl Part {
-    fn wanted_block(&self) -> Option<WantedBlock> {
-        match (&self.extent.from, &self.slot) {
-            (ExtentFrom::Block { block, .. }, Some(slot)) => Some((*block, Arc::clone(slot))),
-            _ => None,
+    fn block(&self) -> Option<&BlockPart> {
+        match &self.data {
+            PartData::Block(part) => Some(part),
+            PartData::Hole | PartData::Stored(_) => None,
         }
     }
+}
 
-    /// Returns the sufficient prefix of its block, if decoding only that pays.
+impl BlockPart {
+    /// Returns the sufficient prefix of the block, if decoding only that pays.
     fn prefix(&self) -> Option<BlockRef> {
-        match &self.extent.from {
-            ExtentFrom::Block { block, start } => {
-                block::prefix(block, u64::from(*start).saturating_add(self.extent.len))
-            }
-            _ => None,
-        }
+        block::prefix(&self.block, u64::from(self.start).saturating_add(self.len))
     }
 }
 
 /// Access pattern of a reader, as far as known.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Manner {
+pub(crate) struct ReadPattern {
     /// Range to decode ahead; `None` without worker threads.
     ahead: Option<Range<u64>>,
     /// Random access: little of each block is wanted.
@@ -77,9 +89,9 @@ impl ReadEngine {
     }
 
     /// Fills `buf` from `offset` of a file that is at least that long.
-    pub(crate) fn fill(&self, id: InodeId, offset: u64, buf: &mut [u8], manner: Manner) -> Result<()> {
-        let others_help = manner.ahead.is_some() && self.prefetch.is_on();
-        let mut ahead = manner.ahead.unwrap_or_default();
+    pub(crate) fn fill(&self, id: InodeId, offset: u64, buf: &mut [u8], pattern: ReadPattern) -> Result<()> {
+        let others_help = pattern.ahead.is_some() && self.prefetch.is_on();
+        let mut ahead = pattern.ahead.unwrap_or_default();
         let end = offset.saturating_add(buf.len() as u64);
         let mut filled = 0;
         while filled < buf.len() {
@@ -91,74 +103,78 @@ impl ReadEngine {
                 new.iter().for_each(|block| self.read_neighbours_ahead(id, block));
             }
             let before = filled;
-            for (Part { extent, slot, .. }, outcome) in
-                parts.iter().zip(self.decoded(&parts, others_help, manner.jumps))
-            {
-                let len = usize::try_from(extent.len).ok();
+            let mut decode = self.decoder(&parts, others_help, pattern.jumps);
+            for Part { offset: start, len, data } in &parts {
+                let len = usize::try_from(*len).ok();
                 let part = len.and_then(|len| buf.get_mut(filled..)?.get_mut(..len));
-                let Some(part) = part.filter(|_| extent.offset == offset + filled as u64) else {
-                    return Err(Error::failed("internal: an extent outside of the range asked for"));
+                let Some(part) = part.filter(|_| *start == offset + filled as u64) else {
+                    return Err(self.not_mapped(id, offset + filled as u64));
                 };
                 filled += part.len();
-                match (&extent.from, outcome) {
-                    (ExtentFrom::Hole, _) => part.fill(0),
-                    (ExtentFrom::Stored(at), _) => self.blocks.read_image(*at, part)?,
-                    (ExtentFrom::Block { block, start }, Some(decoded)) => {
-                        let decoded = decoded?;
-                        part.copy_from_slice(block::slice(block, &decoded, *start, extent.len)?);
-                        if let Some(slot) = slot.as_ref().filter(|_| manner.uses_up) {
-                            self.blocks.cache.use_up(slot, extent.len, decoded.len() as u64);
+                match data {
+                    PartData::Hole => part.fill(0),
+                    PartData::Stored(at) => self.blocks.read_image(*at, part)?,
+                    PartData::Block(wanted) => {
+                        let decoded = decode(wanted)?;
+                        let BlockPart { block, slot, start, len, .. } = wanted;
+                        part.copy_from_slice(block::slice(block, &decoded, *start, *len)?);
+                        if pattern.uses_up {
+                            self.blocks.cache.use_up(slot, *len, decoded.len() as u64);
                         }
-                    }
-                    (ExtentFrom::Block { .. }, None) => {
-                        return Err(Error::failed("internal: a block that nobody decoded"));
                     }
                 }
             }
             if filled == before {
-                return Err(Error::failed(format!("internal: no extent covers byte {from} of a file")));
+                return Err(self.not_mapped(id, from));
             }
         }
         Ok(())
     }
 
-    /// Returns the first extents of a range with their slots, and the blocks that were never
-    /// requested before.
+    /// Returns the error for a byte of a file that the volume's extents do not cover.
+    pub(crate) fn not_mapped(&self, id: InodeId, offset: u64) -> Error {
+        let what = format!("byte {offset} of inode {} has no place", id.0);
+        Error::corrupt(self.image().name(), what)
+    }
+
+    /// Returns the first parts of a range, and the blocks that were never requested before.
     fn look_up(&self, id: InodeId, range: Range<u64>) -> Result<(Vec<Part>, Vec<BlockRef>)> {
         let (mut parts, mut new) = (Vec::new(), Vec::new());
         let mut decoded_len = 0;
         self.volume.extents(id, range, &mut |extent| {
-            let mut is_new = false;
-            let slot = match &extent.from {
-                ExtentFrom::Block { block, .. } => {
-                    let slot = self.blocks.cache.slot(block);
-                    is_new = slot.want(&self.blocks.tally);
+            let Extent { offset, len, from } = extent;
+            let data = match from {
+                ExtentFrom::Hole => PartData::Hole,
+                ExtentFrom::Stored(at) => PartData::Stored(at),
+                ExtentFrom::Block { block, start } => {
+                    let slot = self.blocks.cache.slot(&block);
+                    let is_new = slot.want(&self.blocks.tally);
                     if is_new {
-                        new.push(*block);
+                        new.push(block);
                     }
                     decoded_len += u64::from(block.decoded_len);
-                    Some(slot)
+                    PartData::Block(BlockPart { block, slot, start, len, is_new })
                 }
-                _ => None,
             };
-            parts.push(Part { extent, slot, is_new });
+            parts.push(Part { offset, len, data });
             let is_enough = parts.len() >= BLOCKS_AT_ONCE || decoded_len >= DECODED_LEN_AT_ONCE;
             if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok((parts, new))
     }
 
-    /// Decodes the blocks of extents; `None` for extents without a block.
-    fn decoded<'a>(
+    /// Returns a function that decodes the blocks of `parts`; called for each of them in order.
+    fn decoder<'a>(
         &'a self,
-        parts: &'a [Part],
+        parts: &[Part],
         others_help: bool,
         jumps: bool,
-    ) -> impl Iterator<Item = Option<Result<Arc<Decoded>>>> + 'a {
-        let wanted: Vec<WantedBlock> = parts.iter().filter_map(Part::wanted_block).collect();
+    ) -> impl FnMut(&BlockPart) -> Result<Arc<Decoded>> + 'a {
+        let blocks = || parts.iter().filter_map(Part::block);
+        let wanted: Vec<WantedBlock> = blocks().map(|part| (part.block, Arc::clone(&part.slot))).collect();
         let many = wanted.len() > 1 && others_help && self.are_worth_help(&wanted);
         // A small read hardly needs the second of two blocks it spans: merging reads does not pay.
-        let by_beginnings = jumps && wanted.len() <= 2 && parts.iter().any(|part| part.prefix().is_some());
+        let by_beginnings = jumps && wanted.len() <= 2 && blocks().any(|part| part.prefix().is_some());
         let mut at_once = match wanted.len() {
             0 | 1 => Vec::new(),
             _ if by_beginnings => Vec::new(),
@@ -169,17 +185,17 @@ impl ReadEngine {
             _ => self.blocks.get_all(&wanted),
         }
         .into_iter();
-        parts.iter().map(move |part| {
-            let (block, slot) = part.wanted_block()?;
+        move |part| {
+            let BlockPart { block, slot, is_new, .. } = part;
             let prefix = if jumps { part.prefix() } else { None };
             let one = |decoders: &mut Decoders| match &prefix {
-                Some(prefix) if part.is_new => self.blocks.get_no_more(&slot, prefix, decoders),
+                Some(prefix) if *is_new => self.blocks.get_no_more(slot, prefix, decoders),
                 // A block requested again is likely to be requested a third time.
-                Some(prefix) => self.blocks.get_whole_for(&slot, prefix, &block, decoders),
-                None => self.blocks.get(&slot, &block, decoders),
+                Some(prefix) => self.blocks.get_whole_for(slot, prefix, block, decoders),
+                None => self.blocks.get(slot, block, decoders),
             };
-            Some(at_once.next().unwrap_or_else(|| self.blocks.decoders.with(one)))
-        })
+            at_once.next().unwrap_or_else(|| self.blocks.decoders.with(one))
+        }
     }
 
     fn are_worth_help(&self, wanted: &[WantedBlock]) -> bool {
@@ -240,8 +256,8 @@ impl FileReader {
     pub fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let len = self.len.saturating_sub(offset).min(buf.len() as u64) as usize;
         if len > 0 {
-            let manner = self.manner(offset, len as u64);
-            self.engine.fill(self.id, offset, &mut buf[..len], manner)?;
+            let pattern = self.pattern(offset, len as u64);
+            self.engine.fill(self.id, offset, &mut buf[..len], pattern)?;
         }
         Ok(len)
     }
@@ -255,11 +271,11 @@ impl FileReader {
     }
 
     /// Returns the access pattern, updated with this read.
-    fn manner(&self, offset: u64, len: u64) -> Manner {
+    fn pattern(&self, offset: u64, len: u64) -> ReadPattern {
         let mut sequence = self.sequence();
         let ahead = sequence.read(offset, len, self.len, self.engine.window_max());
         let jumps = sequence.jumps();
-        Manner { ahead: Some(ahead), jumps, uses_up: self.engine.options.is_kept_by_readers && !jumps }
+        ReadPattern { ahead: Some(ahead), jumps, uses_up: self.engine.options.is_kept_by_readers && !jumps }
     }
 
     pub(crate) fn sequence(&self) -> std::sync::MutexGuard<'_, Sequence> {
@@ -318,7 +334,7 @@ impl ContentReader for EngineReader<'_> {
                 self.len
             )));
         }
-        self.engine.fill(self.id, offset, buf, Manner::default())
+        self.engine.fill(self.id, offset, buf, ReadPattern::default())
     }
 
     fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {

@@ -231,7 +231,7 @@ impl<'a> Steps<'a> {
             if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if self.offset == from {
-            return Err(Error::failed(format!("internal: no extent covers byte {from} of a file")));
+            return Err(engine.not_mapped(wanted.id, from));
         }
         Ok(())
     }

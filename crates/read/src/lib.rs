@@ -10,7 +10,6 @@
 
 mod ahead;
 mod as_image;
-mod beside;
 mod block;
 mod blocks;
 mod buffers;
@@ -23,6 +22,7 @@ mod file_order;
 mod load;
 mod measure;
 mod neighbours;
+mod page_neighbours;
 mod piece_sink;
 mod prefetch;
 mod rows;
@@ -30,13 +30,13 @@ mod sequence;
 mod slot;
 
 pub use as_image::FileAsImage;
-pub use beside::Beside;
 pub use block::SharedBytes;
 pub use counters::{CountedImage, Counters};
 pub use engine::{ReadEngine, ReadOptions};
 pub use file::FileReader;
 pub use file_order::Piece;
 pub use load::{Faults, LoadedVolume};
+pub use page_neighbours::PageNeighbours;
 pub use piece_sink::PieceSink;
 
 use packfs_format::InodeId;

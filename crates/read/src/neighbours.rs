@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_from_file_to_file_is_told_what_comes_next_and_nothing_twice() {
+    fn a_walk_gets_the_next_blocks_and_none_twice() {
         let neighbours = neighbours();
         let mut told = Vec::new();
         for index in 0..100 {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn who_jumps_from_file_to_file_does_not_walk() {
+    fn random_access_to_files_is_no_walk() {
         for stride in [331, 457, 617] {
             let neighbours = neighbours();
             for step in 0..300 {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_backwards_does_not_walk() {
+    fn backward_access_is_no_walk() {
         let neighbours = neighbours();
         for step in 0..300 {
             let advice = neighbours.met(InodeId(step), &block(999 - step), 1 << 20);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_at_the_end_of_all_numbers_overflow_nothing() {
+    fn extreme_values_do_not_overflow() {
         let neighbours = neighbours();
         for offset in [u64::MAX, 0, u64::MAX - 10, u64::MAX] {
             let block = BlockRef { decoded_len: u32::MAX, ..BlockRef::stored(offset, u32::MAX) };

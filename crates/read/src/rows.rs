@@ -76,7 +76,7 @@ impl ReadEngine {
             let Some(wanted) = files.get(at.file) else { break };
             let (next, data_len) = self.look_up_file(at.file, wanted, at.offset, &mut rows, ROWS_MAX);
             if at.offset == 0 && wanted.len > 0 {
-                tell(sink, at.file, data_len)?;
+                announce(sink, at.file, data_len)?;
             } else if let Err(error) = data_len {
                 sink.failed(at.file, error)?;
             }
@@ -122,7 +122,7 @@ impl ReadEngine {
         });
         for (share, end) in shares {
             for (file, outcome) in share.outcomes {
-                tell(sink, file, outcome)?;
+                announce(sink, file, outcome)?;
             }
             rows.extend(share.rows);
             at.file = share.next;
@@ -185,7 +185,7 @@ impl ReadEngine {
     }
 }
 
-fn tell(sink: &mut impl PieceSink, file: usize, data_len: Result<u64>) -> Result<()> {
+fn announce(sink: &mut impl PieceSink, file: usize, data_len: Result<u64>) -> Result<()> {
     match data_len {
         Ok(data_len) => sink.expect(file, data_len),
         Err(error) => sink.failed(file, error)?,

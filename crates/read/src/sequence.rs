@@ -75,7 +75,7 @@ impl Sequence {
     }
 
     /// Returns true if the reader jumps again and again.
-    pub(crate) fn is_at_random(&self) -> bool {
+    pub(crate) fn is_random(&self) -> bool {
         self.jumps && self.jump_count >= JUMPS_MIN
     }
 
@@ -93,7 +93,7 @@ mod tests {
     const MAX: u64 = 1 << 20;
 
     #[test]
-    fn a_reader_that_goes_on_is_read_ahead_for_farther_each_time_and_never_twice() {
+    fn sequential_reads_grow_the_window_without_overlap() {
         let mut sequence = Sequence::default();
         let (mut covered, mut longest) = (0, 0);
         for offset in (0..FILE_LEN).step_by(64 << 10) {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_that_come_a_little_out_of_order_go_on() {
+    fn slightly_unordered_reads_are_sequential() {
         let mut sequence = Sequence::default();
         sequence.read(0, 128 << 10, FILE_LEN, MAX);
         sequence.read(256 << 10, 128 << 10, FILE_LEN, MAX);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_jumps_is_not_read_ahead_for() {
+    fn random_reads_are_not_read_ahead() {
         let mut sequence = Sequence::default();
         for step in 0..100_u64 {
             let offset = (step * 7_919 + 13) % 10 * (1 << 20) + 5000;
@@ -131,24 +131,24 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_is_at_random_when_it_has_jumped_often_and_not_read_in_order_since() {
+    fn many_jumps_without_sequential_reads_make_a_reader_random() {
         let mut sequence = Sequence::default();
         let jump = |sequence: &mut Sequence, index: u64| {
             sequence.read(((index * 7) % 10) << 20, 4096, FILE_LEN, MAX);
-            sequence.is_at_random()
+            sequence.is_random()
         };
         let found: Vec<bool> = (1..20).map(|index| jump(&mut sequence, index)).collect();
         let wanted: Vec<bool> = (1..20).map(|count| count >= JUMPS_MIN).collect();
         assert_eq!(found, wanted);
         for offset in (0..2 * IN_ORDER_LEN_MIN).step_by(64 << 10) {
             sequence.read((5 << 20) + offset, 64 << 10, FILE_LEN, MAX);
-            assert!(offset == 0 || !sequence.is_at_random());
+            assert!(offset == 0 || !sequence.is_random());
         }
         assert!(!jump(&mut sequence, 1));
     }
 
     #[test]
-    fn figures_at_the_end_of_all_numbers_overflow_nothing() {
+    fn extreme_values_do_not_overflow() {
         let mut sequence = Sequence::default();
         for (offset, len) in [(u64::MAX, u64::MAX), (u64::MAX - 5, 10), (0, u64::MAX), (u64::MAX, 0)] {
             let range = sequence.read(offset, len, u64::MAX, u64::MAX);

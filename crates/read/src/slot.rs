@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn all_who_wait_hear_of_the_outcome_and_are_counted_no_more() {
+    fn all_waiting_threads_get_the_result() {
         let (slot, tally) = (Slot::new(Place::of(&block())), Tally::default());
         let Answer::Ours(attempt) = slot.ask(&block()).unwrap() else { panic!("nobody is at it") };
         let Answer::Busy(number) = slot.ask(&block()).unwrap() else { panic!("somebody is at it") };
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_given_up_lets_others_try() {
+    fn an_abandoned_attempt_lets_others_try() {
         let (slot, tally) = (Slot::new(Place::of(&block())), Tally::default());
         let Answer::Ours(attempt) = slot.ask(&block()).unwrap() else { panic!("nobody is at it") };
         let Answer::Busy(number) = slot.ask(&block()).unwrap() else { panic!("somebody is at it") };

@@ -173,8 +173,8 @@ fn scratch_files_can_be_written_and_read() {
 
 /// A second sandbox cannot be applied inside one, just as on a kernel without support.
 #[test]
-fn a_kernel_without_it_is_told_and_refused_where_it_is_required() {
-    alone("a_kernel_without_it_is_told_and_refused_where_it_is_required", || {
+fn reports_a_kernel_without_support_and_refuses_it_if_required() {
+    alone("reports_a_kernel_without_support_and_refuses_it_if_required", || {
         if apply(&Sandbox::new()).is_some() {
             let applied = Sandbox::new().apply().unwrap();
             assert!(applied.no_landlock.is_some() && applied.no_seccomp.is_some(), "{applied}");

@@ -4,7 +4,7 @@
 //! twice, as in damaged or hostile images, is an error, because the listing could be endless.
 
 use crate::rows::Row;
-use crate::select::{Pattern, Reached, Selection};
+use crate::select::{MatchState, Pattern, Selection};
 use packfs_core::{Error, ImagePath, Limit, Limits, Meter, Name, Progress, Result};
 use packfs_format::{DirCursor, DirEntry, InodeId, InodeKind, NameOrder, Volume};
 use packfs_read::Faults;
@@ -77,7 +77,7 @@ struct Lister<'a> {
 /// A directory that is being listed.
 struct Open {
     entries: std::vec::IntoIter<DirEntry>,
-    reached: Reached,
+    reached: MatchState,
     /// True if all entries are listed, whether or not they match.
     inside: bool,
 }
@@ -128,7 +128,7 @@ impl Lister<'_> {
         &mut self,
         path: &ImagePath,
         id: InodeId,
-        reached: Reached,
+        reached: MatchState,
         inside: bool,
         open: &mut Vec<Open>,
     ) -> Result<()> {

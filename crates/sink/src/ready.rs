@@ -69,7 +69,7 @@ mod tests {
     use packfs_core::ErrorKind;
 
     #[test]
-    fn those_who_wait_go_on_when_it_opens_and_fail_when_it_is_given_up() {
+    fn waiting_threads_continue_when_ready_and_fail_on_failure() {
         for gives_up in [false, true] {
             let ready = Ready::default();
             std::thread::scope(|scope| {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_gives_up() {
+    fn a_panic_signals_failure() {
         let ready = Ready::default();
         let panicked = std::thread::scope(|scope| {
             scope

@@ -67,9 +67,9 @@ impl Pattern {
 
 /// Progress of each pattern on the way to a directory: pattern and step, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reached(Vec<(u32, u32)>);
+pub(crate) struct MatchState(Vec<(u32, u32)>);
 
-impl Reached {
+impl MatchState {
     /// Returns true if nothing here or below can match any more.
     pub(crate) fn is_dead(&self) -> bool {
         self.0.is_empty()
@@ -106,8 +106,8 @@ impl Selection {
     }
 
     /// Returns the state at the root.
-    pub(crate) fn start(&self) -> Reached {
-        let mut reached = Reached::default();
+    pub(crate) fn start(&self) -> MatchState {
+        let mut reached = MatchState::default();
         for pattern in 0..self.patterns.len() {
             self.put(&mut reached, pattern as u32, 0);
         }
@@ -115,8 +115,8 @@ impl Selection {
     }
 
     /// Returns the state one name further down.
-    pub(crate) fn step(&self, at: &Reached, name: &[u8]) -> Reached {
-        let mut reached = Reached::default();
+    pub(crate) fn step(&self, at: &MatchState, name: &[u8]) -> MatchState {
+        let mut reached = MatchState::default();
         for &(pattern, step) in &at.0 {
             match self.patterns[pattern as usize].steps.get(step as usize) {
                 Some(Step::Exact(own)) if own == name => {
@@ -169,7 +169,7 @@ impl Selection {
     }
 
     /// Adds a position, and those reachable because `**` may match nothing.
-    fn put(&self, reached: &mut Reached, pattern: u32, mut step: u32) {
+    fn put(&self, reached: &mut MatchState, pattern: u32, mut step: u32) {
         loop {
             let position = (pattern, step);
             if let Err(place) = reached.0.binary_search(&position) {
@@ -183,7 +183,7 @@ impl Selection {
     }
 
     /// Returns true if this place itself matches, and records the patterns that do.
-    pub(crate) fn accepts(&self, at: &Reached) -> bool {
+    pub(crate) fn accepts(&self, at: &MatchState) -> bool {
         let mut accepted = self.patterns.is_empty();
         for &(pattern, step) in &at.0 {
             if step as usize == self.patterns[pattern as usize].steps.len() {
@@ -213,25 +213,25 @@ impl Selection {
 }
 
 /// Selected entries of a tree, by their position in [`Tree::walk`] (the root is 0).
-pub(crate) enum Chosen {
+pub(crate) enum SelectedEntries {
     /// All entries.
     All,
     /// Entries that are `true`: matches, everything below them, and the directories above them.
     Some(Vec<bool>),
 }
 
-impl Chosen {
+impl SelectedEntries {
     /// Selects the entries that match `patterns`; no patterns select everything.
     ///
     /// Errors: `Failed` for a pattern that matches nothing.
     pub(crate) fn new(tree: &Tree, patterns: &[Pattern]) -> Result<Self> {
         if patterns.is_empty() {
-            return Ok(Chosen::All);
+            return Ok(SelectedEntries::All);
         }
         let selection = Selection::new(patterns, |path| Ok(tree.find(path).is_some()))?;
         let mut chosen = vec![false; tree.entry_count() + 1];
         // For each directory from the root down: position, state, and true if it is inside a match.
-        let mut open: Vec<(usize, Reached, bool)> = Vec::new();
+        let mut open: Vec<(usize, MatchState, bool)> = Vec::new();
         let start = selection.start();
         let root_in = selection.accepts(&start);
         let mut position = 0;
@@ -244,7 +244,7 @@ impl Chosen {
             open.truncate(depth);
             let (_, reached, inside) = &open[depth - 1];
             let reached =
-                if reached.is_dead() { Reached::default() } else { selection.step(reached, entry.name) };
+                if reached.is_dead() { MatchState::default() } else { selection.step(reached, entry.name) };
             let taken = selection.accepts(&reached) || *inside;
             if taken {
                 chosen[position] = true;
@@ -259,21 +259,21 @@ impl Chosen {
             }
         });
         selection.finish()?;
-        Ok(Chosen::Some(chosen))
+        Ok(SelectedEntries::Some(chosen))
     }
 
     /// Returns true if the entry at this position of the walk is selected.
     pub(crate) fn has(&self, position: usize) -> bool {
         match self {
-            Chosen::All => true,
-            Chosen::Some(chosen) => chosen.get(position).copied().unwrap_or(false),
+            SelectedEntries::All => true,
+            SelectedEntries::Some(chosen) => chosen.get(position).copied().unwrap_or(false),
         }
     }
 }
 
 /// An entry passed to the visitor of [`walk`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Met<'t> {
+pub(crate) struct WalkEntry<'t> {
     /// Its directory.
     pub dir: NodeId,
     /// Its name.
@@ -284,7 +284,7 @@ pub(crate) struct Met<'t> {
 
 /// Calls `visit` for each entry except the root in the order of [`Tree::walk`], with its depth (1
 /// below the root), without building paths.
-pub(crate) fn walk<'t>(tree: &'t Tree, mut visit: impl FnMut(usize, Met<'t>)) {
+pub(crate) fn walk<'t>(tree: &'t Tree, mut visit: impl FnMut(usize, WalkEntry<'t>)) {
     let mut open = vec![(NodeId::ROOT, tree.entries(NodeId::ROOT))];
     loop {
         let depth = open.len();
@@ -294,7 +294,7 @@ pub(crate) fn walk<'t>(tree: &'t Tree, mut visit: impl FnMut(usize, Met<'t>)) {
             open.pop();
             continue;
         };
-        visit(depth, Met { dir, name: entry.name, node: entry.node });
+        visit(depth, WalkEntry { dir, name: entry.name, node: entry.node });
         if tree.node(entry.node).is_dir() {
             open.push((entry.node, tree.entries(entry.node)));
         }
@@ -327,7 +327,7 @@ mod tests {
     fn chosen(patterns: &[&[u8]]) -> Result<Vec<String>> {
         let tree = tree();
         let patterns: Vec<_> = patterns.iter().map(|text| Pattern::parse(text).unwrap()).collect();
-        let chosen = Chosen::new(&tree, &patterns)?;
+        let chosen = SelectedEntries::new(&tree, &patterns)?;
         let mut walk = tree.walk();
         let mut position = 0;
         let mut paths = Vec::new();

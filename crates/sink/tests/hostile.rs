@@ -217,7 +217,7 @@ fn race(place: &Place, existing: Existing, swapped: &str) {
 }
 
 #[test]
-fn directories_exchanged_for_links_all_the_while_lead_nowhere() {
+fn directories_repeatedly_exchanged_for_links_do_not_escape() {
     for existing in [Existing::Merge, Existing::Replace, Existing::Skip, Existing::KeepNewer] {
         for swapped in ["d", "d/empty"] {
             race(&Place::new(), existing, swapped);
@@ -226,8 +226,8 @@ fn directories_exchanged_for_links_all_the_while_lead_nowhere() {
 }
 
 #[test]
-fn without_privileges_they_lead_nowhere_either() {
-    as_nobody("without_privileges_they_lead_nowhere_either", || {
+fn exchanged_directories_do_not_escape_without_privileges() {
+    as_nobody("exchanged_directories_do_not_escape_without_privileges", || {
         for swapped in ["d", "d/empty"] {
             race(&Place::new(), Existing::Replace, swapped);
         }

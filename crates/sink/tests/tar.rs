@@ -348,7 +348,7 @@ fn a_file_that_is_written_by_all_threads_holds_the_same_bytes() {
 }
 
 #[test]
-fn what_a_file_holds_already_is_written_over_in_order() {
+fn overwrites_existing_bytes_in_order() {
     let (expected, _) = archive_with(large(), &TarOptions::default());
     let opened = large().open();
     let mut file = tempfile::tempfile().unwrap();

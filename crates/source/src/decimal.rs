@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_number() {
+    fn refuses_invalid_numbers() {
         for wrong in ["", "-", "x", ".5", "1.x", "1e3", " 1", "--1", "9223372036854775808", "1.5.5"] {
             assert_eq!(time(wrong.as_bytes()), None, "{wrong}");
         }

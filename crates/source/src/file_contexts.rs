@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_told_with_their_number() {
+    fn errors_name_the_line_number() {
         for (text, why) in [
             ("/a b\n/c", "line 2"),
             ("/a -x b", "--, -d, -l"),

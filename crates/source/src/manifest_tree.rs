@@ -1,8 +1,8 @@
 //! Loads a manifest as a tree of its own.
 
 use crate::Loaded;
-use crate::manifest::{Defaults, Entry, Fault, Made, ManifestContents, What};
-use crate::manifest::{check_first_line, first_line_fault, made, parse, read_lines};
+use crate::manifest::{Defaults, Entry, EntryData, EntryNode, Fault, ManifestContents};
+use crate::manifest::{check_first_line, entry_node, first_line_fault, parse, read_lines};
 use crate::shape::Shape;
 use crate::shaper::Shaper;
 use packfs_core::{Error, ImagePath, Limits, Progress, Result, ResultExt, Stage, escaped};
@@ -98,19 +98,19 @@ impl Reading<'_> {
     }
 
     fn add(&mut self, entry: Entry, line: u64) -> Result<()> {
-        let is_dir = entry.what == What::Dir;
+        let is_dir = entry.what == EntryData::Dir;
         if let Some((before, _)) = self.lines.insert(entry.path.clone(), (line, is_dir)) {
             let fault = format!("path {:?}: already on line {before}, and once is allowed", entry.path);
             return Err(Error::corrupt("manifest", fault));
         }
         let meta = entry.meta();
-        match made(entry.what, &mut self.contents) {
-            Ok(Made::Node(kind)) => self.shaper.add(&entry.path, kind, meta, entry.xattrs),
-            Ok(Made::Modified) => {
+        match entry_node(entry.what, &mut self.contents) {
+            Ok(EntryNode::Node(kind)) => self.shaper.add(&entry.path, kind, meta, entry.xattrs),
+            Ok(EntryNode::Modified) => {
                 let fault = Fault::new("modify: allowed only where entries are laid over another source");
                 Err(fault.hint("pack SOURCE IMAGE --add-manifest FILE does that").at(self.place(line)))
             }
-            Ok(Made::Link(target)) => {
+            Ok(EntryNode::Link(target)) => {
                 self.links.push((line, entry.path, target));
                 Ok(())
             }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_mode() {
+    fn refuses_invalid_modes() {
         for wrong in ["", "8", "77777", "u", "u+q", "z=r", "u=r,", "-1"] {
             assert!(wrong.parse::<ModeChange>().is_err(), "{wrong}");
         }

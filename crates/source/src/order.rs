@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn says_which_line_is_wrong() {
+    fn errors_name_the_line() {
         for wrong in ["a", "a b", "a 40000", "a 1\nb 1.5"] {
             let error = OrderFile::parse(wrong.as_bytes(), "order").unwrap_err().to_string();
             assert!(error.contains("order:") && error.contains("PRIORITY"), "{error}");

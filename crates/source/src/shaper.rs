@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_globs_that_are_none() {
+    fn refuses_invalid_globs() {
         let shape = Shape { exclude: globs(&["[z-a]"]), ..Shape::default() };
         assert!(Shaper::new(&shape).is_err());
     }

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn says_which_line_is_wrong() {
+    fn errors_name_the_line() {
         let error = Trace::parse(b"usr\n../etc\n", "trace").unwrap_err().to_string();
         assert!(error.contains("trace:2"), "{error}");
     }

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_replaces_a_hidden_name_stays_and_a_directory_hides_all_below() {
+    fn a_replacement_stays_and_a_directory_hides_everything_below() {
         assert_eq!(
             overlayfs(&[".wh.file", "file", ".wh.dir", "dir/", "dir/x"]),
             ["/", "dir/!", "dir/x", "file"]
@@ -236,13 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn what_aufs_keeps_for_itself_is_left_out() {
+    fn drops_names_reserved_by_aufs() {
         let layer = [".wh..wh.plnk/", ".wh..wh.plnk/1.2", ".wh..wh.aufs", "a"];
         assert_eq!(overlayfs(&layer), ["/", "a"]);
     }
 
     #[test]
-    fn what_only_looks_like_a_mark_stays() {
+    fn keeps_files_that_resemble_whiteouts() {
         let layer = [".wh.", ".wh...", ".wh.dir/", ".wh.dir/x", "wh.a"];
         assert_eq!(overlayfs(&layer), ["/", ".wh.", ".wh...", ".wh.dir/", ".wh.dir/x", "wh.a"]);
         assert_eq!(paths(&respell(tree(&[".wh.a"]), Whiteouts::Keep).unwrap()), ["/", ".wh.a"]);

@@ -37,7 +37,7 @@ fn finds_everything_that_a_directory_holds() {
 }
 
 #[test]
-fn knows_the_holes_of_a_sparse_file() {
+fn reports_the_holes_of_a_sparse_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = fs::File::create(folder.path().join("sparse")).unwrap();
     file.set_len(64 << 20).unwrap();
@@ -184,7 +184,7 @@ fn clamps_times_and_keeps_names_that_are_no_text() {
 }
 
 #[test]
-fn says_what_it_cannot_read() {
+fn errors_name_unreadable_files() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing");
     assert!(load_error(&missing, &Shape::default()).contains("missing"));
@@ -211,9 +211,9 @@ fn the_nearest_ignore_file_decides_and_a_wrong_one_is_named() {
 }
 
 #[test]
-fn goes_on_past_what_cannot_be_opened_when_asked() {
+fn skips_unreadable_files_with_keep_going() {
     // Root can open everything.
-    as_nobody("goes_on_past_what_cannot_be_opened_when_asked", || {
+    as_nobody("skips_unreadable_files_with_keep_going", || {
         let folder = tempfile::tempdir().unwrap();
         for name in ["readable", "secret"] {
             fs::write(folder.path().join(name), "x").unwrap();

@@ -107,7 +107,7 @@ fn a_sparse_member_counts_with_its_holes() {
 }
 
 #[test]
-fn what_is_decoded_counts_against_what_was_read() {
+fn decoded_bytes_count_against_bytes_read() {
     let mut archive = block(b"zeros", b'0', 8 << 20, b"");
     archive.resize(archive.len() + (8 << 20) + 1024, 0);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());

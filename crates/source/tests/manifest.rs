@@ -266,7 +266,7 @@ fn hard_links_in_a_circle_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_read_is_left_out_with_its_links_if_the_work_is_to_go_on() {
+fn skips_unreadable_files_and_their_links_with_keep_going() {
     let lines = "link d target=b\nfile a from=nowhere\nlink b target=a\nfile c data=c\nlink e target=c\n";
     let fixture = Fixture::new(&(lines.to_string() + "file f from=.\nfile g from=root.manifest size=1\n"));
     let shape = Shape { keep_going: true, ..Shape::default() };

@@ -214,7 +214,7 @@ fn the_last_member_of_a_name_wins_and_links_may_come_first() {
 }
 
 #[test]
-fn refuses_what_cannot_be_meant() {
+fn refuses_contradictory_archives() {
     for (bytes, fault) in [
         (vec![], "empty"),
         (b"not a tar archive at all".to_vec(), "cut off"),

@@ -87,7 +87,7 @@ fn archive(members: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn what_has_no_data_may_have_a_size_with_and_without_data() {
+fn types_without_data_may_have_a_size_with_or_without_data() {
     let target = |typeflag| if matches!(typeflag, b'1' | b'2') { "first" } else { "" };
     for (name, typeflag) in [
         ("d/", b'5'),
@@ -327,7 +327,7 @@ fn an_access_list_by_name_is_that_of_this_machines_ids() {
 }
 
 #[test]
-fn a_list_of_somebody_unknown_is_dropped_with_one_warning_and_gives_nobody_more() {
+fn drops_lists_of_unknown_users_with_one_warning_and_grants_nothing() {
     let text = "user::rw-\nuser:nobody here:rw-\ngroup::r--\nmask::rw-\nother::r--\n";
     let (loaded, warnings) = with_list("SCHILY.acl.access", text, b'0');
     assert!(loaded.tree.xattrs(node(&loaded, "a").xattrs).is_empty());

@@ -228,7 +228,7 @@ impl Progress for Watching {
 }
 
 #[test]
-fn what_never_ends_can_be_stopped_and_ends_by_itself() {
+fn endless_input_can_be_cancelled_and_is_bounded() {
     let endless = || Cursor::new(archive(&[member("a", b'0', "", b"x")])).chain(std::io::repeat(0));
     let watching = Watching { looks_max: 10, ..Watching::default() };
     assert_eq!(watched(endless(), &watching).err().unwrap().kind(), ErrorKind::Cancelled);

@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const UNIT: u64 = ContentHash::UNIT;
 
 /// Expected contents of files, in the order of requests.
-pub(super) struct Promises<'a> {
+pub(super) struct ExpectedContents<'a> {
     pub expected: &'a Expected<'a>,
     pub nodes: &'a [NodeId],
     pub wanted: &'a [Wanted],
 }
 
-impl Promises<'_> {
+impl ExpectedContents<'_> {
     fn path(&self, index: usize) -> ImagePath {
         self.expected.tree.path(self.nodes[index])
     }
@@ -29,16 +29,16 @@ impl Promises<'_> {
 /// Errors: `Failed` for the first file in tree order whose contents differ; those of decoding.
 pub(super) fn compare(
     engine: &Arc<ReadEngine>,
-    promises: &Promises<'_>,
+    expected: &ExpectedContents<'_>,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let files: Vec<Mutex<Found>> = promises.nodes.iter().map(|_| Mutex::default()).collect();
-    let reader = || Ok(Reader { promises, files: &files });
-    engine.in_disk_order(promises.wanted, progress, &reader)?;
+    let files: Vec<Mutex<Found>> = expected.nodes.iter().map(|_| Mutex::default()).collect();
+    let reader = || Ok(Reader { expected, files: &files });
+    engine.in_disk_order(expected.wanted, progress, &reader)?;
     for (index, found) in files.into_iter().enumerate() {
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.check(promises.expected.seen(promises.nodes[index])).map_err(|what| {
-            Error::failed(format!("\"{}\" {what}", escaped(promises.path(index).as_bytes())))
+        found.check(expected.expected.seen(expected.nodes[index])).map_err(|what| {
+            Error::failed(format!("\"{}\" {what}", escaped(expected.path(index).as_bytes())))
         })?;
     }
     Ok(())
@@ -104,7 +104,7 @@ impl Found {
 
 /// One worker.
 struct Reader<'a> {
-    promises: &'a Promises<'a>,
+    expected: &'a ExpectedContents<'a>,
     files: &'a [Mutex<Found>],
 }
 
@@ -120,11 +120,13 @@ impl PieceSink for Reader<'_> {
     }
 
     fn piece(&mut self, file_index: usize, offset: u64, bytes: &[u8]) -> Result<()> {
-        let file_len = self.promises.wanted[file_index].len;
+        let file_len = self.expected.wanted[file_index].len;
         let unit_len = |start: u64| UNIT.min(file_len - start / UNIT * UNIT) as usize;
         let end = offset + bytes.len() as u64;
         if end > file_len {
-            return Err(Error::failed("internal: a piece reaches beyond its file"));
+            let path = self.expected.path(file_index);
+            let what = format!("data up to byte {end} of a file of {file_len} bytes");
+            return Err(Error::corrupt(format!("\"{}\"", escaped(path.as_bytes())), what));
         }
         let first_whole = offset.next_multiple_of(UNIT).min(end);
         let whole_end = if end == file_len { end } else { (end / UNIT * UNIT).max(first_whole) };
@@ -143,7 +145,7 @@ impl PieceSink for Reader<'_> {
         if matches!(error.kind(), ErrorKind::Io | ErrorKind::Cancelled) {
             return Err(error);
         }
-        let path = self.promises.path(file_index);
+        let path = self.expected.path(file_index);
         Err(error.at(format_args!("\"{}\"", escaped(path.as_bytes()))))
     }
 }

@@ -74,7 +74,7 @@ fn an_image_without_files_is_sound() {
 }
 
 #[test]
-fn stops_when_the_user_says_so() {
+fn stops_when_cancelled() {
     struct Stop;
     impl Progress for Stop {
         fn cancelled(&self) -> bool {

@@ -199,7 +199,7 @@ fn trees_10_000_levels_deep_are_compared() {
 }
 
 #[test]
-fn stops_when_the_user_says_so() {
+fn stops_when_cancelled() {
     struct Stop;
     impl Progress for Stop {
         fn cancelled(&self) -> bool {

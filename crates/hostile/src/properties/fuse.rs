@@ -3,7 +3,7 @@
 use crate::corpus::{Base, inputs};
 use crate::judge::open;
 use crate::{Breach, mutate};
-use packfs::mount::{FuseOptions, Rehearsal};
+use packfs::mount::{DryRun, FuseOptions};
 use packfs::read::ReadEngine;
 use packfs::{InodeId, Silent};
 use packfs_testkit::Random;
@@ -48,16 +48,16 @@ pub fn fuse(input: &[u8]) -> Result<(), Breach> {
         let Ok(opened) = open(&bytes, 1) else { return Ok(()) };
         let engine: &Arc<ReadEngine> = opened.engine();
         let nodes = opened.load(&Silent).map(|loaded| loaded.inodes).unwrap_or_default();
-        let options = FuseOptions::new(opened.volume().root(), "rehearsal");
-        let Ok(mut rehearsal) = Rehearsal::new(Arc::clone(engine), &options) else { return Ok(()) };
+        let options = FuseOptions::new(opened.volume().root(), "dry_run");
+        let Ok(mut dry_run) = DryRun::new(Arc::clone(engine), &options) else { return Ok(()) };
         if seed & 2 == 0 {
             for words in rest.chunks_exact(8).take(REQUESTS_MAX) {
-                let request = made(words, &nodes, &rehearsal);
-                ask(&mut rehearsal, &request)?;
+                let request = made(words, &nodes, &dry_run);
+                ask(&mut dry_run, &request)?;
             }
         } else {
             for raw in rest.split(|&byte| byte == 0xff).take(REQUESTS_MAX) {
-                ask(&mut rehearsal, raw)?;
+                ask(&mut dry_run, raw)?;
             }
         }
         Ok(())
@@ -65,13 +65,13 @@ pub fn fuse(input: &[u8]) -> Result<(), Breach> {
 }
 
 /// A request of eight bytes: what is asked, of which inode, from where, how much.
-fn made(words: &[u8], nodes: &[InodeId], rehearsal: &Rehearsal) -> Vec<u8> {
+fn made(words: &[u8], nodes: &[InodeId], dry_run: &DryRun) -> Vec<u8> {
     let [what, node, node_high, offset, shift, size, size_shift, more] = words else { return Vec::new() };
-    let asking = Rehearsal::ASKING;
+    let asking = DryRun::ASKING;
     let opcode = if *what < 240 { asking[usize::from(*what) % asking.len()] } else { u32::from(*more) };
     let number = usize::from(*node) | usize::from(*node_high) << 8;
     let node = match nodes.get(number % (nodes.len() + 2)) {
-        Some(&id) => rehearsal.node(id).unwrap_or(0),
+        Some(&id) => dry_run.node(id).unwrap_or(0),
         None => (number as u64) << (more % 64),
     };
     let offset = u64::from(*offset) << (shift % 64);
@@ -113,11 +113,11 @@ fn made(words: &[u8], nodes: &[InodeId], rehearsal: &Rehearsal) -> Vec<u8> {
     request
 }
 
-fn ask(rehearsal: &mut Rehearsal, request: &[u8]) -> Result<(), Breach> {
+fn ask(dry_run: &mut DryRun, request: &[u8]) -> Result<(), Breach> {
     let word =
         |at: usize| request.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
     let (opcode, size) = (word(4), word(HEADER_LEN + 16));
-    let answer = rehearsal.answer(request);
+    let answer = dry_run.answer(request);
     match (opcode, size, answer) {
         (Some(READ | READDIR | READDIRPLUS), Some(size), Some(Ok(bytes))) if bytes.len() > size as usize => {
             Err(Breach::Decoder(format!("{} bytes answer a request for {size}", bytes.len())))

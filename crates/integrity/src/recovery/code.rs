@@ -15,8 +15,8 @@ const WORK_LEN: usize = 32 << 20;
 /// Unit of the code in bytes.
 const UNIT_LEN: usize = 64;
 
-fn internal(error: reed_solomon_simd::Error) -> Error {
-    Error::failed(format!("internal: the code refuses its own figures: {error}"))
+fn failed(error: reed_solomon_simd::Error) -> Error {
+    Error::failed(format!("cannot compute recovery data: {error}"))
 }
 
 /// Returns the columns of blocks of `block_len`, for workers that hold `block_count` pieces at a
@@ -35,7 +35,7 @@ pub(super) fn columns(
 /// Fills a buffer with a block's piece of a column.
 pub(super) type Read<'a> = dyn Fn(u32, &Range<u32>, &mut [u8]) -> Result<()> + Sync + 'a;
 /// Fills a buffer with a piece of an intact block of the image (`true`) or of recovery data.
-pub(super) type ReadLeft<'a> = dyn Fn(bool, u32, &Range<u32>, &mut [u8]) -> Result<()> + Sync + 'a;
+pub(super) type ReadIntact<'a> = dyn Fn(bool, u32, &Range<u32>, &mut [u8]) -> Result<()> + Sync + 'a;
 /// Receives a block's piece of a column.
 pub(super) type Write<'a> = dyn Fn(u32, &Range<u32>, &[u8]) -> Result<()> + Sync + 'a;
 
@@ -52,17 +52,17 @@ pub(super) fn encode(
     let work = |work: &mut Option<_>, column: &Range<u32>| {
         let width = column.len();
         let (data, recovery) = (data_count as usize, recovery_count as usize);
-        let mut encoder = HighRateEncoder::new(data, recovery, width, DefaultEngine::new(), work.take())
-            .map_err(internal)?;
+        let mut encoder =
+            HighRateEncoder::new(data, recovery, width, DefaultEngine::new(), work.take()).map_err(failed)?;
         let mut piece = vec![0; width];
         for block in 0..data_count {
             if progress.cancelled() {
                 return Err(Error::cancelled());
             }
             read(block, column, &mut piece)?;
-            encoder.add_original_shard(&piece).map_err(internal)?;
+            encoder.add_original_shard(&piece).map_err(failed)?;
         }
-        let made = encoder.encode().map_err(internal)?;
+        let made = encoder.encode().map_err(failed)?;
         for (block, piece) in made.recovery_iter().enumerate() {
             write(block as u32, column, piece)?;
         }
@@ -76,7 +76,7 @@ pub(super) fn encode(
 }
 
 /// Intact blocks of an image and its recovery data.
-pub(super) struct Left {
+pub(super) struct IntactBlocks {
     pub(super) data_count: u32,
     pub(super) recovery_count: u32,
     /// True for each lost block of the image.
@@ -88,31 +88,31 @@ pub(super) struct Left {
 /// Decodes column by column: `read` provides pieces of intact blocks of the image (`true`) or of
 /// recovery data, `write` receives those of lost blocks.
 pub(super) fn decode(
-    left: &Left,
+    left: &IntactBlocks,
     columns: impl Iterator<Item = Result<Range<u32>>> + Send,
     jobs: usize,
     progress: &dyn Progress,
-    read: &ReadLeft<'_>,
+    read: &ReadIntact<'_>,
     write: &Write<'_>,
 ) -> Result<()> {
     let work = |work: &mut Option<_>, column: &Range<u32>| {
         let width = column.len();
         let (data, recovery) = (left.data_count as usize, left.recovery_count as usize);
-        let mut decoder = HighRateDecoder::new(data, recovery, width, DefaultEngine::new(), work.take())
-            .map_err(internal)?;
+        let mut decoder =
+            HighRateDecoder::new(data, recovery, width, DefaultEngine::new(), work.take()).map_err(failed)?;
         let mut piece = vec![0; width];
         for block in (0..left.data_count).filter(|block| !left.lost[*block as usize]) {
             if progress.cancelled() {
                 return Err(Error::cancelled());
             }
             read(true, block, column, &mut piece)?;
-            decoder.add_original_shard(block as usize, &piece).map_err(internal)?;
+            decoder.add_original_shard(block as usize, &piece).map_err(failed)?;
         }
         for block in &left.recovery {
             read(false, *block, column, &mut piece)?;
-            decoder.add_recovery_shard(*block as usize, &piece).map_err(internal)?;
+            decoder.add_recovery_shard(*block as usize, &piece).map_err(failed)?;
         }
-        let made = decoder.decode().map_err(internal)?;
+        let made = decoder.decode().map_err(failed)?;
         for (block, piece) in made.restored_original_iter() {
             write(block as u32, column, piece)?;
         }
@@ -127,12 +127,12 @@ pub(super) fn decode(
 /// Returns the recovery pieces of an index: as many as are given, all of one length.
 pub(super) fn encode_pieces(pieces: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     let len = pieces.first().map_or(0, Vec::len);
-    let mut encoder = HighRateEncoder::new(pieces.len(), pieces.len(), len, DefaultEngine::new(), None)
-        .map_err(internal)?;
+    let mut encoder =
+        HighRateEncoder::new(pieces.len(), pieces.len(), len, DefaultEngine::new(), None).map_err(failed)?;
     for piece in pieces {
-        encoder.add_original_shard(piece).map_err(internal)?;
+        encoder.add_original_shard(piece).map_err(failed)?;
     }
-    let made = encoder.encode().map_err(internal)?;
+    let made = encoder.encode().map_err(failed)?;
     Ok(made.recovery_iter().map(<[u8]>::to_vec).collect())
 }
 

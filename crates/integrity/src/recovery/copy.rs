@@ -2,7 +2,7 @@
 
 use super::index::RecoveryIndex;
 use super::repair::{RecoveryState, ensure_mendable, mend, survey};
-use crate::beside::recovery_path;
+use crate::paths::recovery_path;
 use packfs_core::{Error, FileImage, Image, Progress, Result, ResultExt};
 use std::fs::File;
 use std::os::unix::fs::FileExt;

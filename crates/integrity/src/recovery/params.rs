@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_fit_images_of_every_length() {
+    fn parameters_suit_images_of_every_length() {
         for image_len in [1, 4095, 4096, 4097, 64 << 20, (64 << 20) + 1, 10 << 30, 16 << 40] {
             for percent in [1, 5, 33, 100] {
                 let params = RecoveryParams::new(image_len, percent).unwrap();

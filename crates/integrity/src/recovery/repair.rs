@@ -1,6 +1,6 @@
 //! Finds lost blocks of an image, and repairs them.
 
-use super::code::{self, Left};
+use super::code::{self, IntactBlocks};
 use super::index::RecoveryIndex;
 use super::protect::{checksum, piece_range, read_piece};
 use crate::ordered;
@@ -129,7 +129,8 @@ pub fn mend(
         lost[*block as usize] = true;
     }
     let recovery = state.good_recovery[..state.lost.len()].to_vec();
-    let left = Left { data_count: params.data_count, recovery_count: params.recovery_count, lost, recovery };
+    let left =
+        IntactBlocks { data_count: params.data_count, recovery_count: params.recovery_count, lost, recovery };
     let read = |is_data: bool, block: u32, column: &Range<u32>, piece: &mut [u8]| {
         if !is_data {
             return file.read_exact_at(params.recovery_at(block) + u64::from(column.start), piece);

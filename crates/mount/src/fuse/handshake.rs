@@ -33,7 +33,7 @@ pub(crate) struct Features {
 }
 
 /// Parameters requested for a mount.
-pub(crate) struct Wishes {
+pub(crate) struct InitOptions {
     /// Features requested.
     flags: u32,
     /// Most bytes of a write.
@@ -42,19 +42,19 @@ pub(crate) struct Wishes {
     background_max: u16,
 }
 
-impl Wishes {
+impl InitOptions {
     /// Returns the parameters for an image.
     pub(crate) fn of_image(options: &super::FuseOptions) -> Self {
         // Access control lists are part of permission checks.
         let flags = if options.default_permissions { WANTED | init::POSIX_ACL } else { WANTED };
-        Wishes { flags, write_len_max: WRITE_LEN_MAX, background_max: BACKGROUND_MAX }
+        InitOptions { flags, write_len_max: WRITE_LEN_MAX, background_max: BACKGROUND_MAX }
     }
 
     /// Returns the parameters for a single file, which is read and written directly, in parts of
     /// any length the kernel chooses.
     pub(crate) fn of_file(write_len_max: u32) -> Self {
         let flags = init::ASYNC_READ | init::ASYNC_DIO | init::MAX_PAGES;
-        Wishes { flags, write_len_max, background_max: FILE_BACKGROUND_MAX }
+        InitOptions { flags, write_len_max, background_max: FILE_BACKGROUND_MAX }
     }
 }
 
@@ -62,7 +62,7 @@ impl Wishes {
 ///
 /// Errors: `Unsupported` for a kernel that is too old, `Io` if it does not respond, `Failed` if the
 /// mount is gone.
-pub(crate) fn shake_hands(device: &mut Device, wishes: &Wishes) -> Result<Features> {
+pub(crate) fn shake_hands(device: &mut Device, options: &InitOptions) -> Result<Features> {
     loop {
         let request = device.next().or_io(cannot)?;
         let Some(request) = request else { return Err(unmounted()) };
@@ -84,8 +84,8 @@ pub(crate) fn shake_hands(device: &mut Device, wishes: &Wishes) -> Result<Featur
             let needed = format!("{}.{} is needed (Linux 5.4)", abi::VERSION, abi::MINOR_MIN);
             return Err(Error::unsupported("FUSE", format!("{found}, {needed}")));
         }
-        let flags = asked.flags & wishes.flags;
-        match device.reply(unique, Ok(answer(&asked, flags, wishes).as_bytes())) {
+        let flags = asked.flags & options.flags;
+        match device.reply(unique, Ok(answer(&asked, flags, options).as_bytes())) {
             Err(Errno::NOENT) => return Err(unmounted()),
             taken => taken.or_io(cannot)?,
         }
@@ -104,15 +104,15 @@ fn unmounted() -> Error {
     Error::failed("it was unmounted before it answered")
 }
 
-fn answer(asked: &InitIn, flags: u32, wishes: &Wishes) -> InitOut {
+fn answer(asked: &InitIn, flags: u32, options: &InitOptions) -> InitOut {
     InitOut {
         major: abi::VERSION,
         minor: abi::MINOR,
         max_readahead: asked.max_readahead,
         flags,
-        max_background: wishes.background_max,
-        congestion_threshold: wishes.background_max / 4 * 3,
-        max_write: wishes.write_len_max,
+        max_background: options.background_max,
+        congestion_threshold: options.background_max / 4 * 3,
+        max_write: options.write_len_max,
         time_gran: 1,
         max_pages: READ_PAGES_MAX,
         ..InitOut::default()

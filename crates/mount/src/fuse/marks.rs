@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_given_is_seldom_given_again() {
+    fn stored_parts_are_seldom_stored_again() {
         let (marks, len) = (Marks::default(), 500 << 20);
         assert!((0..len).step_by(100_000).all(|offset| marks.want(offset, len)));
         marks.mark(&(128 << 10..256 << 10), len);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_any_file_are_few_and_none_is_beyond_them() {
+    fn marks_are_bounded_for_any_file() {
         for len in [0, 1, PART_LEN_MIN, 1 << 30, u64::MAX] {
             let marks = Marks::default();
             let end = len.min(1 << 40);

@@ -11,14 +11,14 @@ mod attributes;
 mod detached;
 mod device;
 mod directory;
-mod foresight;
+mod dry_run;
 mod handshake;
 mod idle;
 mod marks;
 mod open_files;
 mod parents;
+mod read_predictor;
 mod readahead;
-mod rehearsal;
 mod serve;
 mod served;
 mod single_file;
@@ -26,13 +26,13 @@ mod stores;
 mod trace;
 mod xattr;
 
-pub use rehearsal::Rehearsal;
+pub use dry_run::DryRun;
 pub use single_file::{FileContents, SingleFile};
 
 use crate::unmount::Unmounter;
 use crate::{MountFlags, table};
 use device::Device;
-use handshake::Wishes;
+use handshake::InitOptions;
 use packfs_core::{Error, ImagePath, Owner, Result, ResultExt};
 use packfs_format::{InodeId, InodeKind};
 use packfs_read::ReadEngine;
@@ -170,7 +170,7 @@ impl FuseMount {
         options: &FuseOptions,
         trace: Option<TraceWriter>,
     ) -> Result<Self> {
-        let features = handshake::shake_hands(&mut device, &Wishes::of_image(options))?;
+        let features = handshake::shake_hands(&mut device, &InitOptions::of_image(options))?;
         readahead::widen(self.unmounter.device());
         let served = Arc::new(Served::new(engine, options, features, trace));
         self.served = Some(Arc::clone(&served));

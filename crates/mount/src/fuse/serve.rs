@@ -2,7 +2,7 @@
 
 use super::abi::{InHeader, opcode};
 use super::device::{Device, Request};
-use super::served::{Answer, Room, Served};
+use super::served::{Answer, AnswerBuffers, Served};
 use packfs_core::{Result, ResultExt};
 use rustix::io::Errno;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// Errors: `Io` if the connection to the kernel fails.
 pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -> Result<()> {
-    let mut room = Room::default();
+    let mut room = AnswerBuffers::default();
     loop {
         let next = device.next().or_io(|| "the kernel does not talk to us about the mount any more")?;
         let Some(Request { header, body: asked }) = next else { return Ok(()) };
@@ -40,7 +40,12 @@ pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -
 }
 
 /// Answers a request; a panic costs one request, not the mount.
-fn guarded(served: &Served, header: &InHeader, asked: &[u8], room: &mut Room) -> Result<Answer, Errno> {
+fn guarded(
+    served: &Served,
+    header: &InHeader,
+    asked: &[u8],
+    room: &mut AnswerBuffers,
+) -> Result<Answer, Errno> {
     let answer = AssertUnwindSafe(|| served.answer(header, asked, room));
     catch_unwind(answer).unwrap_or(Err(Errno::IO))
 }

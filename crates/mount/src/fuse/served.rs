@@ -8,11 +8,11 @@ use super::abi::{
 };
 use super::abi::{InHeader, SEEK_DATA, SEEK_HOLE, StatfsOut};
 use super::device::Device;
-use super::foresight::Foresight;
 use super::handshake::Features;
 use super::open_files::OpenFiles;
 use super::parents::Parents;
-use super::stores::{Jump, Stores};
+use super::read_predictor::ReadPredictor;
+use super::stores::{RandomRead, Stores};
 use super::trace::TraceWriter;
 use super::{FuseOptions, OwnerMap};
 use packfs_core::{Error, ErrorKind, FileType};
@@ -41,31 +41,31 @@ const KEPT_LEN_MAX: usize = (1 << 20) + PAGE_LEN;
 pub(crate) enum Answer {
     /// No answer: the kernel does not wait.
     None,
-    /// The bytes in [`Room::body`].
+    /// The bytes in [`AnswerBuffers::body`].
     Body,
-    /// A range of [`Room::contents`].
+    /// A range of [`AnswerBuffers::contents`].
     Contents(Range<usize>),
 }
 
 /// Work that is done after the answer was sent.
-pub(crate) enum After {
+pub(crate) enum FollowUp {
     /// Store the block around a random read in the page cache.
-    Store(Jump),
+    Store(RandomRead),
     /// Decode the beginning of a file that is expected to be read.
     Prepare(InodeId),
 }
 
 /// Buffers for the answers of one thread.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct AnswerBuffers {
     pub(crate) body: Vec<u8>,
     /// At most the longest read so far, and a page.
     pub(crate) contents: Vec<u8>,
     /// Work to do after the answer.
-    pub(crate) after: Option<After>,
+    pub(crate) after: Option<FollowUp>,
 }
 
-impl Room {
+impl AnswerBuffers {
     /// Frees buffers that only an unusual answer needed.
     pub(crate) fn tidy(&mut self) {
         for part in [&mut self.body, &mut self.contents] {
@@ -85,7 +85,7 @@ pub(crate) struct Served {
     files: OpenFiles,
     pub(crate) parents: Parents,
     pub(crate) stores: Stores,
-    foresight: Foresight,
+    read_predictor: ReadPredictor,
     /// Threads that are not waiting for a request.
     busy: AtomicUsize,
     pub(crate) trace: Option<TraceWriter>,
@@ -102,7 +102,7 @@ impl Served {
             files: OpenFiles::new(Arc::clone(&engine)),
             parents: Parents::new(options.root),
             stores: Stores::new(options.thread_count()),
-            foresight: Foresight::default(),
+            read_predictor: ReadPredictor::default(),
             busy: AtomicUsize::new(0),
             engine,
             root: options.root,
@@ -130,7 +130,12 @@ impl Served {
     }
 
     /// Builds the answer to a request in `room`.
-    pub(crate) fn answer(&self, header: &InHeader, asked: &[u8], room: &mut Room) -> Result<Answer, Errno> {
+    pub(crate) fn answer(
+        &self,
+        header: &InHeader,
+        asked: &[u8],
+        room: &mut AnswerBuffers,
+    ) -> Result<Answer, Errno> {
         let id = || self.inode_id(header.nodeid);
         if let (Some(trace), true) = (&self.trace, opcode::USES.contains(&header.opcode)) {
             trace.used(id()?);
@@ -163,16 +168,16 @@ impl Served {
     }
 
     /// Does optional work after an answer was sent.
-    pub(crate) fn afterwards(&self, device: &Device, after: After) {
+    pub(crate) fn afterwards(&self, device: &Device, after: FollowUp) {
         match after {
-            After::Store(jump) => self.stores.store_around(device, &jump),
+            FollowUp::Store(jump) => self.stores.store_around(device, &jump),
             // While other threads are busy, only requested blocks are decoded.
-            After::Prepare(id) if self.busy.load(Ordering::Relaxed) <= 1 => {
+            FollowUp::Prepare(id) if self.busy.load(Ordering::Relaxed) <= 1 => {
                 if let Ok(file) = self.files.get(id) {
                     file.prepare();
                 }
             }
-            After::Prepare(_) => {}
+            FollowUp::Prepare(_) => {}
         }
     }
 
@@ -182,7 +187,7 @@ impl Served {
         Busy(&self.busy)
     }
 
-    fn lookup(&self, dir: InodeId, name: &[u8], room: &mut Room) -> Result<(), Errno> {
+    fn lookup(&self, dir: InodeId, name: &[u8], room: &mut AnswerBuffers) -> Result<(), Errno> {
         let found = match name {
             // Requested by NFS exports of the mount.
             b"." => Some(dir),
@@ -202,9 +207,9 @@ impl Served {
         };
         let is_file = FileType::from_mode_bits(entry.attr.mode) == Some(FileType::File);
         if let Some(id) = found.filter(|_| is_file && entry.attr.size > 0)
-            && self.foresight.looked_up(entry.nodeid)
+            && self.read_predictor.looked_up(entry.nodeid)
         {
-            room.after = Some(After::Prepare(id));
+            room.after = Some(FollowUp::Prepare(id));
         }
         room.body.extend_from_slice(entry.as_bytes());
         Ok(())
@@ -236,7 +241,7 @@ impl Served {
         self.owners.as_ref().map_or(inode.meta.owner, |owners| owners(inode.meta.owner))
     }
 
-    fn read(&self, node: u64, asked: &[u8], room: &mut Room) -> Result<Range<usize>, Errno> {
+    fn read(&self, node: u64, asked: &[u8], room: &mut AnswerBuffers) -> Result<Range<usize>, Errno> {
         let (asked, _) = ReadIn::read_from_prefix(asked).map_err(|_| Errno::INVAL)?;
         let file = self.files.get(self.inode_id(node)?).map_err(errno)?;
         let contents = &mut room.contents;
@@ -252,9 +257,9 @@ impl Served {
         let part = contents.get_mut(start..start + len).unwrap_or_default();
         let len = file.read_at(asked.offset, part).map_err(errno)?;
         if asked.offset == 0 {
-            self.foresight.read(node);
+            self.read_predictor.read(node);
         } else if self.stores.are_for(&file) {
-            room.after = Some(After::Store(Jump { file, node, offset: asked.offset }));
+            room.after = Some(FollowUp::Store(RandomRead { file, node, offset: asked.offset }));
         }
         Ok(start..start + len)
     }

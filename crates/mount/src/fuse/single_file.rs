@@ -9,7 +9,7 @@ use super::abi::{
 };
 use super::detached::mount_detached;
 use super::device::{self, Device};
-use super::handshake::{Wishes, shake_hands};
+use super::handshake::{InitOptions, shake_hands};
 use super::served::name;
 use packfs_core::{Result, ResultExt};
 use rustix::fd::OwnedFd;
@@ -83,7 +83,7 @@ impl SingleFile {
     ) -> Result<SingleFile> {
         let (requests, root) = mount_detached(source, read_only)?;
         let mut first = Device::with_room(requests, LEN_MAX as usize + HEADERS_LEN).raised(FD_MIN);
-        shake_hands(&mut first, &Wishes::of_file(LEN_MAX))?;
+        shake_hands(&mut first, &InitOptions::of_file(LEN_MAX))?;
         let mut file = SingleFile { root, stop: Arc::default(), threads: Vec::new() };
         let mut doors = vec![first];
         while doors.len() < threads {

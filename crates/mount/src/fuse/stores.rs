@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
 /// Position of a random read after other random reads.
-pub(crate) struct Jump {
+pub(crate) struct RandomRead {
     pub(crate) file: Arc<OpenFile>,
     pub(crate) node: u64,
     pub(crate) offset: u64,
@@ -41,22 +41,22 @@ impl Stores {
 
     /// Returns true if storing parts of a file pays.
     pub(crate) fn are_for(&self, file: &OpenFile) -> bool {
-        file.len() <= self.file_len_max && !self.is_refused.load(Ordering::Relaxed) && file.is_at_random()
+        file.len() <= self.file_len_max && !self.is_refused.load(Ordering::Relaxed) && file.is_random()
     }
 
     /// Decodes the whole block around a random read and stores the part that the kernel has not
     /// requested; does nothing if another thread is storing. Decoding errors are left to the
     /// reader.
-    pub(crate) fn store_around(&self, device: &Device, jump: &Jump) {
+    pub(crate) fn store_around(&self, device: &Device, jump: &RandomRead) {
         // Counted after the lock is released.
         let count = if self.has_stored(device, jump) { &self.stores } else { &self.left_out };
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn has_stored(&self, device: &Device, jump: &Jump) -> bool {
+    fn has_stored(&self, device: &Device, jump: &RandomRead) -> bool {
         if !jump.file.given.want(jump.offset, jump.file.len()) {
             // The block can be evicted: the next read goes elsewhere, and the kernel has the pages.
-            jump.file.let_go(jump.offset);
+            jump.file.make_evictable(jump.offset);
             return false;
         }
         let _one = match self.one.try_lock() {
@@ -64,7 +64,7 @@ impl Stores {
             Err(TryLockError::Poisoned(one)) => one.into_inner(),
             Err(TryLockError::WouldBlock) => return false,
         };
-        let Ok(Some(beside)) = jump.file.beside(jump.offset) else { return false };
+        let Ok(Some(beside)) = jump.file.page_neighbours(jump.offset) else { return false };
         let outcome = device.store(jump.node, beside.offset, &beside.bytes);
         // The kernel may have forgotten the file, or lack memory; other errors are permanent.
         if matches!(outcome, Err(error) if ![Errno::NOENT, Errno::NOMEM, Errno::INTR].contains(&error)) {

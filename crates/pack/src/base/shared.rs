@@ -265,14 +265,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_of_several_tails_count_once() {
+    fn overlapping_tails_count_once() {
         let ranges = [(10, 20), (0, 5), (15, 25), (10, 20)];
         assert_eq!(covered_len(ranges.into_iter()), 5 + 15);
         assert_eq!(covered_len(std::iter::empty()), 0);
     }
 
     #[test]
-    fn what_has_least_dead_bytes_stays_as_far_as_allowed() {
+    fn keeps_blocks_with_fewest_unused_bytes_within_the_limit() {
         fn measure(&(place, dead): &(u64, u64)) -> Measures {
             Measures { dead, len: 1000, stored_len: 400, place }
         }

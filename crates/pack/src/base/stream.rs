@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_goes_with_any_part_of_it_and_may_take_the_next_along() {
+    fn dropping_a_part_drops_its_tails_and_possibly_the_next_part() {
         let parts = [part(0, 100), part(100, 100), part(200, 100)];
         let tails =
             || vec![found(0, 10, 0..1), found(90, 60, 0..2), found(150, 50, 1..2), found(200, 100, 2..3)];

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_already_shortens_the_first_segment() {
+    fn existing_bytes_shorten_the_first_segment() {
         let mut stream = PackedStream::new(10, 23);
         let mut lens = Vec::new();
         assert_eq!(stream.append(&[1; 25], |full| lens.push(full.len())), 23);

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn puts_like_to_like_and_strangers_in_the_given_order() {
+    fn groups_similar_files_and_keeps_the_order_of_others() {
         let items = [
             item(&[1, 2, 3], 10),
             item(&[10, 11], 10),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn features_of_too_many_files_tell_nothing() {
+    fn ignores_features_of_too_many_files() {
         let mut items: Vec<Item> = (0..=POSTINGS_MAX).map(|_| item(&[7], 1)).collect();
         items[POSTINGS_MAX] = item(&[3, 7], 1);
         items[0] = item(&[3, 7], 1);

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_text_is_seen_wherever_it_lies() {
+    fn recognizes_the_same_text_at_any_offset() {
         let shared = text(1, 20_000);
         let a = [text(2, 1_001), shared.clone()].concat();
         let b = [shared, text(3, 2_000)].concat();

@@ -177,7 +177,7 @@ fn zeros_count_as_bytes() {
 }
 
 #[test]
-fn what_is_used_first_shares_with_its_like_only() {
+fn first_used_files_share_only_with_each_other() {
     let host = host();
     let mut fixture =
         fixture(&[part(&host, 0, 2 * BLOCK), host.clone(), part(&host, BLOCK, BLOCK)], BlockSharing::Runs);
@@ -216,7 +216,7 @@ fn runs_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn tails_that_a_block_begins_with_have_a_home() {
+fn finds_the_block_that_begins_with_a_tail() {
     let host = host();
     let mut fixture =
         fixture(&[host.clone(), part(&host, 0, 4 * BLOCK), vec![1; 600]], BlockSharing::RunsAndTails);
@@ -269,7 +269,7 @@ fn tails_that_a_block_begins_with_have_a_home() {
 }
 
 #[test]
-fn what_is_put_aside_is_found_as_what_is_in_memory() {
+fn spilled_samples_are_found_like_those_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let host = host();
     let files: Vec<Vec<u8>> =

@@ -1,6 +1,6 @@
 //! Blocks that cannot be decoded.
 
-use crate::made_up::{FILE, Made, made};
+use crate::made_up::{FILE, SyntheticImage, synthetic_image};
 use packfs_codec::BlockRef;
 use packfs_core::{Error, ErrorKind, Result, Silent};
 use packfs_format::{Extent, ExtentFrom, InodeId};
@@ -23,8 +23,8 @@ impl PieceSink for Failing<'_> {
 }
 
 /// Returns a volume with one file in a damaged block, and a sound one.
-fn with_damaged_block(change: impl Fn(&mut BlockRef, &mut Vec<u8>)) -> Made {
-    let mut made = made(8, 30);
+fn with_damaged_block(change: impl Fn(&mut BlockRef, &mut Vec<u8>)) -> SyntheticImage {
+    let mut made = synthetic_image(8, 30);
     let block = |extents: &Vec<Extent>| {
         extents
             .iter()
@@ -71,8 +71,8 @@ fn a_damaged_block_fails_its_files_and_no_others() {
 }
 
 #[test]
-fn blocks_at_the_end_of_all_numbers_overflow_nothing() {
-    let mut made = made(16, 10);
+fn blocks_at_extreme_offsets_do_not_overflow() {
+    let mut made = synthetic_image(16, 10);
     let block = |offset, stored_len| BlockRef { decoded_len: 9, ..BlockRef::stored(offset, stored_len) };
     let places = [(u64::MAX, 9), (u64::MAX - 5, 9), (u64::MAX, u32::MAX), (u64::MAX - (1 << 33), 9), (0, 9)];
     let extent =

@@ -1,6 +1,6 @@
 //! Reads in disk order.
 
-use crate::made_up::{FILE, Made, MadeUp, made};
+use crate::made_up::{FILE, SyntheticImage, SyntheticVolume, synthetic_image};
 use packfs_core::{Error, ErrorKind, FileType, Progress, Result, Silent};
 use packfs_format::{DirEntry, Extent, ExtentFrom, InodeId};
 use packfs_read::PieceSink;
@@ -32,7 +32,7 @@ impl PieceSink for Gather<'_> {
 #[test]
 fn disk_order_delivers_every_byte_once_with_1_2_and_16_workers() {
     for (seed, jobs) in [(1, 1), (1, 2), (1, 16), (2, 2), (3, 16)] {
-        let made = made(seed, 60);
+        let made = synthetic_image(seed, 60);
         let blank = made.contents.iter().map(|bytes| (vec![0; bytes.len()], 0, None)).collect();
         let gathered = Mutex::new(blank);
         made.engine(jobs, 0).in_disk_order(&made.wanted(), &Silent, &|| Ok(Gather(&gathered))).unwrap();
@@ -45,7 +45,7 @@ fn disk_order_delivers_every_byte_once_with_1_2_and_16_workers() {
 
 #[test]
 fn disk_order_reads_no_byte_twice() {
-    let made = made(11, 60);
+    let made = synthetic_image(11, 60);
     for jobs in [1, 4] {
         let (engine, image) = made.counted(jobs, 0);
         // Uncompressed parts overlap with all other data here.
@@ -89,7 +89,7 @@ fn files_of_more_extents_than_are_held_at_a_time_come_whole() {
     let stored = |at, len| vec![Extent { offset: 0, len, from: ExtentFrom::Stored(at) }];
     let files = vec![stored(1, 2), long, stored(0, 256), stored(3, 1)];
     let entry = DirEntry { name: b"x".to_vec(), id: InodeId(FILE), file_type: FileType::File };
-    let made = Made { image, volume: MadeUp { dirs: vec![vec![entry]], files }, contents };
+    let made = SyntheticImage { image, volume: SyntheticVolume { dirs: vec![vec![entry]], files }, contents };
     let blank = made.contents.iter().map(|bytes| (vec![0; bytes.len()], 0, None)).collect();
     let gathered = Mutex::new(blank);
     made.engine(2, 0).in_disk_order(&made.wanted(), &Silent, &|| Ok(Gather(&gathered))).unwrap();
@@ -107,7 +107,7 @@ fn an_error_of_the_sink_ends_the_work() {
             Err(Error::failed("the sink is full"))
         }
     }
-    let made = made(9, 40);
+    let made = synthetic_image(9, 40);
     for jobs in [1, 8] {
         let error = made.engine(jobs, 0).in_disk_order(&made.wanted(), &Silent, &|| Ok(Refuses)).unwrap_err();
         assert_eq!(error.to_string(), "the sink is full");
@@ -116,7 +116,7 @@ fn an_error_of_the_sink_ends_the_work() {
 
 #[test]
 fn a_worker_that_cannot_be_made_ends_the_work() {
-    let made = made(9, 40);
+    let made = synthetic_image(9, 40);
     for fails_at in [0, 1, 3] {
         let count = AtomicUsize::new(0);
         let new_worker = || match count.fetch_add(1, Ordering::Relaxed) {
@@ -136,7 +136,7 @@ fn a_panic_of_one_worker_stops_them_all() {
             std::panic::resume_unwind(Box::new("of the sink"))
         }
     }
-    let made = made(9, 40);
+    let made = synthetic_image(9, 40);
     for jobs in [1, 4] {
         let engine = made.engine(jobs, 0);
         let work = || engine.in_disk_order(&made.wanted(), &Silent, &|| Ok(Panics));
@@ -145,14 +145,14 @@ fn a_panic_of_one_worker_stops_them_all() {
 }
 
 #[test]
-fn stops_when_the_user_says_so() {
+fn stops_when_cancelled() {
     struct Stop;
     impl Progress for Stop {
         fn cancelled(&self) -> bool {
             true
         }
     }
-    let made = made(10, 40);
+    let made = synthetic_image(10, 40);
     let engine = made.engine(4, 0);
     let error = engine.in_disk_order(&made.wanted(), &Stop, &|| Ok(Ignores)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);

@@ -1,6 +1,6 @@
 //! Files in a given order.
 
-use crate::made_up::{FILE, made};
+use crate::made_up::{FILE, synthetic_image};
 use packfs_core::{Error, ErrorKind, Progress, Silent};
 use packfs_format::{Extent, ExtentFrom, InodeId};
 use packfs_read::{Piece, Wanted};
@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 #[test]
 fn file_order_delivers_files_one_after_the_other() {
     for (jobs, cache_bytes) in [(1, 0), (2, 1 << 20), (16, 64 << 20)] {
-        let made = made(4, 60);
+        let made = synthetic_image(4, 60);
         let mut got: Vec<Vec<u8>> = Vec::new();
         let mut open = false;
         let deliver = &mut |index: usize, piece: Piece<'_>| {
@@ -39,7 +39,7 @@ fn file_order_delivers_files_one_after_the_other() {
 
 #[test]
 fn decodes_shared_blocks_once_if_they_fit_the_cache() {
-    let mut made = made(12, 30);
+    let mut made = synthetic_image(12, 30);
     // Every file consists of parts of shared blocks.
     let is_part = |extent: &Extent| matches!(extent.from, ExtentFrom::Block { .. });
     made.volume.files.retain(|extents| !extents.is_empty() && extents.iter().all(is_part));
@@ -58,7 +58,7 @@ fn decodes_shared_blocks_once_if_they_fit_the_cache() {
 
 #[test]
 fn everything_before_a_file_that_cannot_be_found_is_delivered() {
-    let made = made(13, 20);
+    let made = synthetic_image(13, 20);
     let mut wanted = made.wanted();
     wanted[15].id = InodeId(FILE + 1_000_000);
     wanted[15].len = 1;
@@ -77,7 +77,7 @@ fn everything_before_a_file_that_cannot_be_found_is_delivered() {
 
 #[test]
 fn an_error_or_a_panic_of_the_delivery_ends_the_work() {
-    let made = made(9, 40);
+    let made = synthetic_image(9, 40);
     for jobs in [1, 8] {
         let engine = made.engine(jobs, 0);
         let error =
@@ -94,14 +94,14 @@ fn an_error_or_a_panic_of_the_delivery_ends_the_work() {
 }
 
 #[test]
-fn stops_when_the_user_says_so() {
+fn stops_when_cancelled() {
     struct Stop;
     impl Progress for Stop {
         fn cancelled(&self) -> bool {
             true
         }
     }
-    let made = made(10, 40);
+    let made = synthetic_image(10, 40);
     let error = made.engine(4, 0).in_file_order(&made.wanted(), &Stop, &mut |_, _| Ok(())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
 }

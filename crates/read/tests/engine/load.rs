@@ -1,6 +1,6 @@
 //! Loading a whole volume as a tree.
 
-use crate::made_up::{FILE, MadeUp};
+use crate::made_up::{FILE, SyntheticVolume};
 use packfs_core::{ErrorKind, FileType, ImagePath, Limit, Limits, Result, Silent};
 use packfs_format::{DirEntry, InodeId};
 use packfs_read::{LoadedVolume, ReadEngine, ReadOptions};
@@ -12,11 +12,11 @@ fn dir(name: &str, id: u64) -> DirEntry {
 }
 
 fn load(dirs: Vec<Vec<DirEntry>>, limits: Limits) -> Result<u32> {
-    let loaded = load_volume(MadeUp { dirs, files: Vec::new() }, limits)?;
+    let loaded = load_volume(SyntheticVolume { dirs, files: Vec::new() }, limits)?;
     Ok(loaded.tree.node_count())
 }
 
-fn load_volume(volume: MadeUp, limits: Limits) -> Result<LoadedVolume> {
+fn load_volume(volume: SyntheticVolume, limits: Limits) -> Result<LoadedVolume> {
     let options = ReadOptions { limits, ..ReadOptions::default() };
     ReadEngine::new(Arc::new(MadeUpImage::default()), Arc::new(volume.volume()), options).load_tree(&Silent)
 }
@@ -73,7 +73,7 @@ fn refuses_2_to_the_40_paths_at_once() {
 fn names_of_one_inode_are_hard_links_to_one_node() {
     let file = |name: &str| DirEntry { file_type: FileType::File, ..dir(name, FILE) };
     let dirs = vec![vec![file("z"), dir("d", 1), file("a")], vec![file("m")]];
-    let loaded = load_volume(MadeUp { dirs, files: vec![vec![]] }, Limits::default()).unwrap();
+    let loaded = load_volume(SyntheticVolume { dirs, files: vec![vec![]] }, Limits::default()).unwrap();
     let find = |path: &[u8]| loaded.tree.find(&ImagePath::parse(path).unwrap()).unwrap();
     let node = find(b"a");
     assert!(node == find(b"d/m") && node == find(b"z"));

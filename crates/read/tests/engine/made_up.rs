@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Files by extents, directories by entries: inode `n` is the `n`th of either.
 #[derive(Clone, Default)]
-pub struct MadeUp {
+pub struct SyntheticVolume {
     pub dirs: Vec<Vec<DirEntry>>,
     pub files: Vec<Vec<Extent>>,
 }
@@ -19,7 +19,7 @@ pub struct MadeUp {
 /// The inode of the first file.
 pub const FILE: u64 = 1 << 32;
 
-impl MadeUp {
+impl SyntheticVolume {
     pub fn volume(&self) -> MadeUpVolume {
         let dirs = (0..).map(InodeId).zip(&self.dirs).map(|(id, dir)| (id, MadeUpNode::dir(id, dir.clone())));
         let files = (FILE..).map(InodeId).zip(&self.files);
@@ -30,13 +30,13 @@ impl MadeUp {
 
 /// A synthetic image of files that mix holes, uncompressed bytes, blocks of their own and parts of
 /// shared blocks.
-pub struct Made {
+pub struct SyntheticImage {
     pub image: Vec<u8>,
-    pub volume: MadeUp,
+    pub volume: SyntheticVolume,
     pub contents: Vec<Vec<u8>>,
 }
 
-pub fn made(seed: u64, file_count: usize) -> Made {
+pub fn synthetic_image(seed: u64, file_count: usize) -> SyntheticImage {
     let mut random = Random::new(seed);
     let mut image = random.noise(100);
     let mut codecs = [
@@ -97,10 +97,10 @@ pub fn made(seed: u64, file_count: usize) -> Made {
         file_type: FileType::File,
     };
     let dirs = vec![(0..file_count).map(entry).collect()];
-    Made { image, volume: MadeUp { dirs, files }, contents }
+    SyntheticImage { image, volume: SyntheticVolume { dirs, files }, contents }
 }
 
-impl Made {
+impl SyntheticImage {
     pub fn wanted(&self) -> Vec<Wanted> {
         let row = |(index, bytes): (usize, &Vec<u8>)| Wanted {
             id: InodeId(FILE + index as u64),

@@ -1,6 +1,6 @@
 //! Random access.
 
-use crate::made_up::{FILE, Made, MadeUp, made};
+use crate::made_up::{FILE, SyntheticImage, SyntheticVolume, synthetic_image};
 use packfs_codec::Algorithm;
 use packfs_codec::BlockRef;
 use packfs_codec::{CodecSettings, Lz4Settings, encoder};
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 #[test]
 fn random_reads_agree_from_many_threads() {
-    let made = made(5, 40);
+    let made = synthetic_image(5, 40);
     let engine = made.engine(2, 1 << 20);
     std::thread::scope(|scope| {
         for thread in 0..4 {
@@ -39,7 +39,7 @@ fn random_reads_agree_from_many_threads() {
 
 #[test]
 fn a_reader_reads_and_seeks_like_any_file() {
-    let made = made(6, 40);
+    let made = synthetic_image(6, 40);
     let index = made.contents.iter().position(|bytes| bytes.len() > 1000).unwrap();
     let mut reader = made.engine(1, 0).open_file(InodeId(FILE + index as u64)).unwrap();
     let mut all = Vec::new();
@@ -54,7 +54,7 @@ fn a_reader_reads_and_seeks_like_any_file() {
 
 #[test]
 fn contents_know_their_holes() {
-    let made = made(7, 60);
+    let made = synthetic_image(7, 60);
     let engine = made.engine(1, 0);
     for (index, extents) in made.volume.files.iter().enumerate() {
         let mut reader = engine.open(ContentId(FILE + index as u64)).unwrap();
@@ -72,7 +72,7 @@ fn contents_know_their_holes() {
 
 #[test]
 fn a_disk_error_is_not_remembered() {
-    let made = made(14, 40);
+    let made = synthetic_image(14, 40);
     let (engine, image) = made.counted(1, 1 << 20);
     for index in 0..40 {
         let reader = engine.open_file(InodeId(FILE + index)).unwrap();
@@ -89,7 +89,7 @@ fn a_disk_error_is_not_remembered() {
 
 #[test]
 fn a_block_is_decoded_once_however_many_ask() {
-    let made = made(15, 30);
+    let made = synthetic_image(15, 30);
     let (engine, image) = made.counted(1, 64 << 20);
     let is_block = |extent: &packfs_format::Extent| matches!(extent.from, ExtentFrom::Block { .. });
     std::thread::scope(|scope| {
@@ -110,7 +110,7 @@ fn a_block_is_decoded_once_however_many_ask() {
 const BLOCK_LEN: usize = 256 << 10;
 
 /// Returns one file in LZ4 blocks.
-fn one_large_file(block_count: usize) -> Made {
+fn one_large_file(block_count: usize) -> SyntheticImage {
     let mut random = Random::new(3);
     let mut encoder = encoder(&CodecSettings::Lz4(Lz4Settings { acceleration: 1 })).unwrap();
     let (mut image, mut extents, mut contents) = (Vec::new(), Vec::new(), Vec::new());
@@ -128,12 +128,12 @@ fn one_large_file(block_count: usize) -> Made {
         image.extend_from_slice(&stored[..stored_len]);
         contents.extend_from_slice(&raw);
     }
-    let volume = MadeUp { dirs: vec![Vec::new()], files: vec![extents] };
-    Made { image, volume, contents: vec![contents] }
+    let volume = SyntheticVolume { dirs: vec![Vec::new()], files: vec![extents] };
+    SyntheticImage { image, volume, contents: vec![contents] }
 }
 
 #[test]
-fn who_jumps_has_no_more_of_a_block_decoded_than_is_wanted_until_it_is_wanted_again() {
+fn random_reads_decode_a_prefix_until_the_block_is_read_again() {
     let made = one_large_file(10);
     let engine = made.engine(2, 64 << 20);
     let reader = engine.open_file(InodeId(FILE)).unwrap();
@@ -157,7 +157,7 @@ fn who_jumps_has_no_more_of_a_block_decoded_than_is_wanted_until_it_is_wanted_ag
 }
 
 #[test]
-fn blocks_behind_one_who_reads_in_order_and_keeps_what_he_reads_make_room() {
+fn blocks_read_sequentially_by_a_caching_caller_are_evicted_first() {
     assert_eq!(decodes_after_reading_in_order(true), (0, 1));
     assert_eq!(decodes_after_reading_in_order(false), (0, 0));
 }
@@ -186,48 +186,48 @@ fn decodes_after_reading_in_order(is_kept_by_readers: bool) -> (u64, u64) {
 }
 
 #[test]
-fn what_lies_beside_a_jump_comes_in_whole_pages_and_makes_room_for_others() {
+fn page_neighbours_are_whole_pages_and_their_block_is_evictable() {
     let made = one_large_file(40);
     let engine = made.engine_with(ReadOptions { jobs: 1, cache_bytes: 64 << 20, ..ReadOptions::default() });
     let reader = engine.open_file(InodeId(FILE)).unwrap();
     let mut jumps = 0;
     for index in 1..20 {
         reader.read_at((index * 7 % 20 * 2 * BLOCK_LEN) as u64, &mut [0; 10]).unwrap();
-        jumps += u32::from(!reader.is_at_random());
+        jumps += u32::from(!reader.is_random());
     }
     assert_eq!(jumps, 7, "that much is no habit yet");
     let offset = 4 * BLOCK_LEN + 100_000;
     let before = engine.counters().decodes;
-    let beside = reader.beside(offset as u64).unwrap().unwrap();
+    let beside = reader.page_neighbours(offset as u64).unwrap().unwrap();
     assert_eq!((beside.offset, beside.bytes.len()), (4 * BLOCK_LEN as u64, BLOCK_LEN));
     assert!(beside.bytes[..] == made.contents[0][4 * BLOCK_LEN..][..BLOCK_LEN]);
     assert_eq!(engine.counters().decodes, before + 1, "the beginning was not enough");
     reader.read_at(offset as u64, &mut [0; 10]).unwrap();
     assert_eq!(engine.counters().decodes, before + 1, "it is dropped when others have come");
     for block in 20..40 {
-        reader.beside((block * BLOCK_LEN) as u64 + 5).unwrap().unwrap();
+        reader.page_neighbours((block * BLOCK_LEN) as u64 + 5).unwrap().unwrap();
     }
     let before = engine.counters().decodes;
     reader.read_at((21 * BLOCK_LEN) as u64, &mut [0; 10]).unwrap();
     assert_eq!(engine.counters().decodes, before + 1, "there was room for it, but it is with the reader");
-    assert!(reader.beside(reader.len()).unwrap().is_none(), "nothing is behind the end");
-    assert!(reader.beside(u64::MAX).unwrap().is_none());
+    assert!(reader.page_neighbours(reader.len()).unwrap().is_none(), "nothing is behind the end");
+    assert!(reader.page_neighbours(u64::MAX).unwrap().is_none());
 }
 
 #[test]
-fn what_a_jump_read_is_let_go() {
+fn a_block_read_at_random_can_be_made_evictable() {
     let made = one_large_file(40);
     let engine = made.engine_with(ReadOptions { jobs: 1, cache_bytes: 64 << 20, ..ReadOptions::default() });
     let reader = engine.open_file(InodeId(FILE)).unwrap();
     for block in 0..40 {
         let offset = (block * 7 % 40 * BLOCK_LEN) as u64;
         reader.read_at(offset, &mut vec![0; BLOCK_LEN]).unwrap();
-        reader.let_go(offset + 10);
+        reader.make_evictable(offset + 10);
     }
     assert_eq!(engine.counters().decodes, 40);
     reader.read_at((7 * BLOCK_LEN) as u64, &mut vec![0; BLOCK_LEN]).unwrap();
     assert_eq!(engine.counters().decodes, 41);
-    reader.let_go(u64::MAX);
+    reader.make_evictable(u64::MAX);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Many threads over one engine.
 
-use crate::made_up::{FILE, Made, made};
+use crate::made_up::{FILE, SyntheticImage, synthetic_image};
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{ErrorKind, FileType};
 use packfs_format::{DirEntry, Extent, ExtentFrom, InodeId};
@@ -33,7 +33,7 @@ fn read_all(engine: &Arc<ReadEngine>, file: u64) -> packfs_core::Result<Vec<u8>>
 }
 
 /// Keeps only files made of blocks and holes.
-fn blocks_only(mut made: Made) -> Made {
+fn blocks_only(mut made: SyntheticImage) -> SyntheticImage {
     let is_block = |extent: &Extent| !matches!(extent.from, ExtentFrom::Stored(_));
     let kept: Vec<bool> = made.volume.files.iter().map(|extents| extents.iter().all(is_block)).collect();
     let mut index = 0;
@@ -44,8 +44,8 @@ fn blocks_only(mut made: Made) -> Made {
 }
 
 #[test]
-fn everybody_at_once_at_the_same_files_decodes_each_block_once() {
-    let made = blocks_only(made(21, 60));
+fn concurrent_readers_of_the_same_files_decode_each_block_once() {
+    let made = blocks_only(synthetic_image(21, 60));
     for jobs in [1, 4] {
         let engine = made.engine(jobs, 256 << 20);
         together(|_| {
@@ -72,7 +72,7 @@ fn everybody_at_once_at_the_same_files_decodes_each_block_once() {
 
 #[test]
 fn stress_of_random_reads_agrees_with_the_source_whatever_the_budget() {
-    let made = made(22, 80);
+    let made = synthetic_image(22, 80);
     for (jobs, cache_bytes, steps) in [(1, 0, 150), (4, 0, 150), (4, 100_000, 300), (2, 64 << 20, 600)] {
         let engine = made.engine(jobs, cache_bytes);
         together(|thread| {
@@ -97,8 +97,8 @@ fn stress_of_random_reads_agrees_with_the_source_whatever_the_budget() {
 }
 
 #[test]
-fn the_cache_keeps_to_its_budget_and_says_what_it_dropped() {
-    let made = blocks_only(made(23, 80));
+fn the_cache_keeps_its_limit_and_counts_evictions() {
+    let made = blocks_only(synthetic_image(23, 80));
     let engine = made.engine(1, 50_000);
     for file in 0..made.contents.len() {
         read_all(&engine, file as u64).unwrap();
@@ -109,7 +109,7 @@ fn the_cache_keeps_to_its_budget_and_says_what_it_dropped() {
 
 #[test]
 fn a_damaged_block_fails_all_who_wait_and_is_tried_again_by_those_who_come_later() {
-    let mut made = blocks_only(made(24, 20));
+    let mut made = blocks_only(synthetic_image(24, 20));
     let damaged = made.volume.files.iter().position(|extents| !extents.is_empty()).unwrap();
     let block = made.volume.files[damaged].iter().find_map(|extent| match extent.from {
         ExtentFrom::Block { block, .. } => Some(block),
@@ -142,7 +142,7 @@ fn a_damaged_block_fails_all_who_wait_and_is_tried_again_by_those_who_come_later
 
 #[test]
 fn prefixes_of_one_block_share_one_decode() {
-    let mut made = blocks_only(made(25, 40));
+    let mut made = blocks_only(synthetic_image(25, 40));
     let is_long = |extent: &Extent| match extent.from {
         ExtentFrom::Block { block, .. } if block.decoded_len > 1000 => Some(block),
         _ => None,
@@ -167,8 +167,8 @@ fn prefixes_of_one_block_share_one_decode() {
 }
 
 #[test]
-fn who_reads_in_order_finds_blocks_decoded_and_who_jumps_does_not() {
-    let made = made(26, 60);
+fn sequential_reads_are_decoded_ahead_and_random_ones_are_not() {
+    let made = synthetic_image(26, 60);
     let (file, contents) = made.contents.iter().enumerate().max_by_key(|(_, bytes)| bytes.len()).unwrap();
     let engine = made.engine(2, 64 << 20);
     let reader = engine.open_file(InodeId(FILE + file as u64)).unwrap();
@@ -186,8 +186,8 @@ fn who_reads_in_order_finds_blocks_decoded_and_who_jumps_does_not() {
 }
 
 #[test]
-fn who_goes_from_file_to_file_as_they_lie_on_the_disk_has_the_next_ones_decoded_ahead() {
-    let mut made = made(27, 120);
+fn walking_files_in_disk_order_decodes_the_next_ones_ahead() {
+    let mut made = synthetic_image(27, 120);
     let mut blocks: Vec<BlockRef> = made
         .volume
         .files

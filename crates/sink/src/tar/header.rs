@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_ustar_needs_one_block() {
+    fn a_member_that_fits_ustar_needs_one_block() {
         let block = plain(b"usr/bin/sh", Member::File { len: 8_589_934_591 });
         assert_eq!(block.len(), BLOCK_LEN);
         assert_eq!(&block[..11], b"usr/bin/sh\0");

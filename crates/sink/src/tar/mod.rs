@@ -8,7 +8,7 @@ mod header;
 mod output;
 mod placed;
 
-use crate::select::{Chosen, Pattern};
+use crate::select::{Pattern, SelectedEntries};
 use header::Member;
 use output::Output;
 use packfs_core::{Error, ErrorKind, ImagePath, NodeId, NodeKind, Progress, Result, Stage, Tree, Walk};
@@ -87,7 +87,7 @@ struct Writing<'a> {
     engine: &'a Arc<ReadEngine>,
     loaded: &'a LoadedVolume,
     progress: &'a dyn Progress,
-    chosen: Chosen,
+    chosen: SelectedEntries,
     without_root: bool,
     /// Files with contents, in the order of the archive.
     nodes: Vec<NodeId>,
@@ -103,7 +103,7 @@ impl<'a> Writing<'a> {
         options: &TarOptions,
         progress: &'a dyn Progress,
     ) -> Result<Self> {
-        let chosen = Chosen::new(&loaded.tree, &options.paths)?;
+        let chosen = SelectedEntries::new(&loaded.tree, &options.paths)?;
         let (nodes, wanted) = contents_in_order(&loaded.tree, &loaded.inodes, &chosen);
         let bytes = wanted.iter().map(|file| file.len).fold(0, u64::saturating_add);
         progress.begin(Stage::Extract, wanted.len() as u64, bytes);
@@ -163,7 +163,11 @@ impl<'a> Writing<'a> {
 }
 
 /// Returns files with contents, each node once, in the order of their first names in the archive.
-fn contents_in_order(tree: &Tree, inodes: &[InodeId], chosen: &Chosen) -> (Vec<NodeId>, Vec<Wanted>) {
+fn contents_in_order(
+    tree: &Tree,
+    inodes: &[InodeId],
+    chosen: &SelectedEntries,
+) -> (Vec<NodeId>, Vec<Wanted>) {
     let mut seen = vec![false; tree.node_count() as usize];
     let (mut nodes, mut wanted) = (Vec::new(), Vec::new());
     let mut position = 0;
@@ -184,7 +188,7 @@ struct Archive<'a, 'o> {
     inodes: &'a [InodeId],
     volume: &'a dyn Volume,
     walk: Walk<'a>,
-    chosen: &'a Chosen,
+    chosen: &'a SelectedEntries,
     position: usize,
     /// First path of each node with several names, once written.
     first_paths: HashMap<NodeId, ImagePath>,

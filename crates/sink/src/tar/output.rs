@@ -102,12 +102,11 @@ impl<'a> Output<'a> {
         self.len
     }
 
-    /// Leaves out `len` bytes that another thread writes; only with [`Output::at`].
+    /// Leaves room for `len` bytes: another thread writes them to their place in a file; without
+    /// such a place they are zeros.
     pub(super) fn skip(&mut self, len: u64) -> Result<()> {
         self.flush()?;
-        let Target::Place(_, at) = &mut self.target else {
-            return Err(Error::failed("internal: a gap in an archive that is written in order"));
-        };
+        let Target::Place(_, at) = &mut self.target else { return self.zeros(len) };
         *at = at.saturating_add(len);
         self.len = self.len.saturating_add(len);
         Ok(())
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn says_why_writing_failed_wherever_it_was_composed() {
+    fn reports_write_errors_of_both_composers() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {

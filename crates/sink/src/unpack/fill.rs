@@ -9,8 +9,8 @@
 use super::dirs::Dirs;
 use super::losses::Failures;
 use super::make::Maker;
-use super::restore::Made;
-use crate::select::Met;
+use super::restore::CreatedWith;
+use crate::select::WalkEntry;
 use packfs_core::{Error, NodeKind, Progress, Result};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Mode, OFlags};
@@ -35,7 +35,7 @@ const PARTIAL_MODE: u16 = 0o600;
 /// All files to be filled, shared by the workers.
 pub(super) struct Filling<'a> {
     maker: &'a Maker<'a>,
-    files: &'a [Met<'a>],
+    files: &'a [WalkEntry<'a>],
     progress: &'a dyn Progress,
     failures: &'a Failures,
     states: Vec<AtomicU8>,
@@ -59,7 +59,7 @@ impl<'a> Filling<'a> {
     /// Creates the state; `open_max` is the most open files, at least one.
     pub(super) fn new(
         maker: &'a Maker<'a>,
-        files: &'a [Met<'a>],
+        files: &'a [WalkEntry<'a>],
         progress: &'a dyn Progress,
         failures: &'a Failures,
         open_max: usize,
@@ -110,7 +110,7 @@ impl<'a> Filling<'a> {
         }
         if before == part_len {
             self.lock().open.remove(&file);
-            self.maker.restore.finish_fd(&fd, met.node, Made { mode: Some(PARTIAL_MODE) });
+            self.maker.restore.finish_fd(&fd, met.node, CreatedWith { mode: Some(PARTIAL_MODE) });
             self.done(file, len);
         }
         Ok(())
@@ -121,7 +121,7 @@ impl<'a> Filling<'a> {
         &self,
         dirs: &mut Dirs<'_>,
         file: usize,
-        met: &Met<'_>,
+        met: &WalkEntry<'_>,
         len: u64,
         offset: u64,
         bytes: &[u8],
@@ -136,7 +136,7 @@ impl<'a> Filling<'a> {
         if !zeros {
             self.maker.write(fd.as_fd(), met, offset, bytes)?;
         }
-        self.maker.restore.finish_fd(&fd, met.node, Made { mode: Some(mode) });
+        self.maker.restore.finish_fd(&fd, met.node, CreatedWith { mode: Some(mode) });
         self.done(file, len);
         Ok(())
     }
@@ -156,7 +156,7 @@ impl<'a> Filling<'a> {
         &self,
         dirs: &mut Dirs<'_>,
         file: usize,
-        met: &Met<'_>,
+        met: &WalkEntry<'_>,
         len: u64,
     ) -> Result<Option<Arc<File>>> {
         let mut partial = self.lock();
@@ -201,7 +201,7 @@ impl<'a> Filling<'a> {
     }
 
     /// Reopens a file, and verifies that it is the one that was created.
-    fn reopen(&self, dir: BorrowedFd<'_>, met: &Met<'_>, identity: (u64, u64)) -> Result<File> {
+    fn reopen(&self, dir: BorrowedFd<'_>, met: &WalkEntry<'_>, identity: (u64, u64)) -> Result<File> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = rustix::fs::openat(dir, met.name, flags, Mode::empty());
         let fd = fd.map_err(|errno| self.maker.cannot("open", met, errno))?;

@@ -1,20 +1,20 @@
 //! Sorts names by how they are created: directories, files with contents, other nodes, hard links.
 
-use super::target::Survey;
-use crate::select::{Chosen, Met, walk};
+use super::target::ConflictScan;
+use crate::select::{SelectedEntries, WalkEntry, walk};
 use packfs_core::{NodeId, NodeKind, Result, Tree};
 use std::collections::HashMap;
 
 /// Names to be created.
 pub(super) struct Layout<'t> {
     /// Directories, parents before their children, without the root.
-    pub dirs: Vec<Met<'t>>,
+    pub dirs: Vec<WalkEntry<'t>>,
     /// Regular files of at least one byte, one name each.
-    pub files: Vec<Met<'t>>,
+    pub files: Vec<WalkEntry<'t>>,
     /// Nodes without contents: empty files, symlinks, devices, FIFOs, sockets.
-    pub bare: Vec<Met<'t>>,
+    pub bare: Vec<WalkEntry<'t>>,
     /// Hard links: the new name and the first one.
-    pub links: Vec<(Met<'t>, Met<'t>)>,
+    pub links: Vec<(WalkEntry<'t>, WalkEntry<'t>)>,
     /// Names skipped because existing files are kept.
     pub skipped: u64,
     /// Sum of the lengths of `files`.
@@ -23,7 +23,11 @@ pub(super) struct Layout<'t> {
 
 impl<'t> Layout<'t> {
     /// Sorts the selected entries; `survey` checks a target that is not empty.
-    pub(super) fn new(tree: &'t Tree, chosen: &Chosen, mut survey: Option<&mut Survey<'_>>) -> Result<Self> {
+    pub(super) fn new(
+        tree: &'t Tree,
+        chosen: &SelectedEntries,
+        mut survey: Option<&mut ConflictScan<'_>>,
+    ) -> Result<Self> {
         let mut layout = Layout {
             dirs: Vec::new(),
             files: Vec::new(),
@@ -32,7 +36,7 @@ impl<'t> Layout<'t> {
             skipped: 0,
             bytes: 0,
         };
-        let mut first_names: HashMap<NodeId, Met<'t>> = HashMap::new();
+        let mut first_names: HashMap<NodeId, WalkEntry<'t>> = HashMap::new();
         let mut position = 0;
         let mut outcome = Ok(());
         walk(tree, |_, met| {
@@ -49,7 +53,7 @@ impl<'t> Layout<'t> {
         outcome.map(|()| layout)
     }
 
-    fn place(&mut self, tree: &Tree, met: Met<'t>, first_names: &mut HashMap<NodeId, Met<'t>>) {
+    fn place(&mut self, tree: &Tree, met: WalkEntry<'t>, first_names: &mut HashMap<NodeId, WalkEntry<'t>>) {
         let node = tree.node(met.node);
         if !node.is_dir() && node.links > 1 {
             if let Some(&first) = first_names.get(&met.node) {

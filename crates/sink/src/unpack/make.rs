@@ -6,8 +6,8 @@
 use super::dirs::Dirs;
 use super::losses::{LossKind, Losses};
 use super::options::Existing;
-use super::restore::{Made, Restore};
-use crate::select::Met;
+use super::restore::{CreatedWith, Restore};
+use crate::select::WalkEntry;
 use packfs_core::{DeviceNumber, Error, ImagePath, Name, Node, NodeId, NodeKind, Result, Tree};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
@@ -26,7 +26,7 @@ pub(super) struct Maker<'a> {
     pub losses: &'a Losses,
     pub existing: Existing,
     pub devices: bool,
-    pub turns: Turns,
+    pub turns: RemovalLock,
 }
 
 /// Prevents names from being created while one is removed, if an interposer is loaded.
@@ -34,12 +34,12 @@ pub(super) struct Maker<'a> {
 /// fakeroot forgets a removed inode only after the system call that removed it. If another thread
 /// creates a file with the same inode number in between, fakeroot forgets that file's owner or
 /// device.
-pub(super) struct Turns(Option<RwLock<()>>);
+pub(super) struct RemovalLock(Option<RwLock<()>>);
 
-impl Turns {
+impl RemovalLock {
     /// Creates the lock; it is active if any library is preloaded.
-    pub(super) fn new() -> Turns {
-        Turns(std::env::var_os("LD_PRELOAD").map(|_| RwLock::default()))
+    pub(super) fn new() -> RemovalLock {
+        RemovalLock(std::env::var_os("LD_PRELOAD").map(|_| RwLock::default()))
     }
 
     fn make<T>(&self, make: impl FnOnce() -> T) -> T {
@@ -55,7 +55,7 @@ impl Turns {
 
 impl Maker<'_> {
     /// Returns the path of a name, for messages.
-    pub(super) fn path(&self, met: &Met<'_>) -> ImagePath {
+    pub(super) fn path(&self, met: &WalkEntry<'_>) -> ImagePath {
         let mut path = if met.dir == NodeId::ROOT { ImagePath::root() } else { self.tree.path(met.dir) };
         if let Ok(name) = Name::new(met.name) {
             path.push(name);
@@ -63,7 +63,7 @@ impl Maker<'_> {
         path
     }
 
-    pub(super) fn cannot(&self, what: &str, met: &Met<'_>, errno: Errno) -> Error {
+    pub(super) fn cannot(&self, what: &str, met: &WalkEntry<'_>, errno: Errno) -> Error {
         let error = Error::io(format!("cannot {what} {:?}", self.path(met)), errno.into());
         match errno {
             Errno::EXIST => {
@@ -95,7 +95,7 @@ impl Maker<'_> {
     }
 
     /// Creates a new directory.
-    pub(super) fn directory(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<()> {
+    pub(super) fn directory(&self, dirs: &mut Dirs<'_>, met: &WalkEntry<'_>) -> Result<()> {
         let dir = dirs.get(met.dir)?;
         let mode = mode_bits(self.restore.mode_to_make_dir(self.tree.node(met.node)));
         self.make(dir, met.name, || rustix::fs::mkdirat(dir, met.name, mode))
@@ -103,13 +103,13 @@ impl Maker<'_> {
     }
 
     /// Makes an existing directory accessible until it gets its final permissions.
-    pub(super) fn enter_found_dir(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<()> {
+    pub(super) fn enter_found_dir(&self, dirs: &mut Dirs<'_>, met: &WalkEntry<'_>) -> Result<()> {
         super::restore::open_up_dir(dirs.get(met.dir)?, met.name, |mode| self.restore.locks_out_mode(mode))
             .map_err(|errno| self.cannot("open directory", met, errno))
     }
 
     /// Creates an empty file and leaves it open; `mode` is reduced by the umask.
-    pub(super) fn file(&self, dir: BorrowedFd<'_>, met: &Met<'_>, mode: u16) -> Result<File> {
+    pub(super) fn file(&self, dir: BorrowedFd<'_>, met: &WalkEntry<'_>, mode: u16) -> Result<File> {
         self.make(dir, met.name, || rustix::fs::openat(dir, met.name, MAKE_FILE, mode_bits(mode)))
             .map(File::from)
             .map_err(|errno| self.cannot("make file", met, errno))
@@ -117,14 +117,14 @@ impl Maker<'_> {
 
     /// Creates and finishes a node without contents. Returns false if it could not be created,
     /// which is then counted.
-    pub(super) fn bare(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<bool> {
+    pub(super) fn bare(&self, dirs: &mut Dirs<'_>, met: &WalkEntry<'_>) -> Result<bool> {
         let node = self.tree.node(met.node);
         let dir = dirs.get(met.dir)?;
         match &node.kind {
             NodeKind::Symlink(target) => {
                 self.make(dir, met.name, || rustix::fs::symlinkat(&target[..], dir, met.name))
                     .map_err(|errno| self.cannot("make symlink", met, errno))?;
-                self.restore.finish_at(dir, met.name, met.node, Made { mode: None });
+                self.restore.finish_at(dir, met.name, met.node, CreatedWith { mode: None });
                 Ok(true)
             }
             NodeKind::BlockDevice(number) => self.special(dir, met, node, FileType::BlockDevice, *number),
@@ -137,7 +137,7 @@ impl Maker<'_> {
                 if *len > 0 {
                     self.set_len(&fd, met, *len)?;
                 }
-                self.restore.finish_fd(&fd, met.node, Made { mode: Some(mode) });
+                self.restore.finish_fd(&fd, met.node, CreatedWith { mode: Some(mode) });
                 Ok(true)
             }
             NodeKind::Directory => Ok(false),
@@ -147,7 +147,7 @@ impl Maker<'_> {
     fn special(
         &self,
         dir: BorrowedFd<'_>,
-        met: &Met<'_>,
+        met: &WalkEntry<'_>,
         node: &Node,
         file_type: FileType,
         number: DeviceNumber,
@@ -163,7 +163,7 @@ impl Maker<'_> {
             .make(dir, met.name, || rustix::fs::mknodat(dir, met.name, file_type, mode_bits(mode), device));
         match made {
             Ok(()) => {
-                self.restore.finish_at(dir, met.name, met.node, Made { mode: Some(mode) });
+                self.restore.finish_at(dir, met.name, met.node, CreatedWith { mode: Some(mode) });
                 Ok(true)
             }
             Err(errno @ (Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS)) => {
@@ -179,8 +179,8 @@ impl Maker<'_> {
         &self,
         from: &mut Dirs<'_>,
         to: &mut Dirs<'_>,
-        met: &Met<'_>,
-        first: &Met<'_>,
+        met: &WalkEntry<'_>,
+        first: &WalkEntry<'_>,
     ) -> Result<()> {
         let (old_dir, new_dir) = (from.get(first.dir)?, to.get(met.dir)?);
         self.make(new_dir, met.name, || {
@@ -192,7 +192,7 @@ impl Maker<'_> {
         })
     }
 
-    pub(super) fn set_len(&self, fd: &File, met: &Met<'_>, len: u64) -> Result<()> {
+    pub(super) fn set_len(&self, fd: &File, met: &WalkEntry<'_>, len: u64) -> Result<()> {
         rustix::fs::ftruncate(fd, len).map_err(|errno| self.cannot("set the length of", met, errno))
     }
 
@@ -200,7 +200,7 @@ impl Maker<'_> {
     pub(super) fn write(
         &self,
         fd: BorrowedFd<'_>,
-        met: &Met<'_>,
+        met: &WalkEntry<'_>,
         mut offset: u64,
         mut bytes: &[u8],
     ) -> Result<()> {
@@ -219,7 +219,12 @@ impl Maker<'_> {
     }
 
     /// Sets a directory's final owner, attributes, permissions and time.
-    pub(super) fn finish_dir(&self, dirs: &mut Dirs<'_>, met: &Met<'_>, made: Made) -> Result<()> {
+    pub(super) fn finish_dir(
+        &self,
+        dirs: &mut Dirs<'_>,
+        met: &WalkEntry<'_>,
+        made: CreatedWith,
+    ) -> Result<()> {
         if self.restore.needs_open_dir(met.node, made) {
             let dir = dirs.file(met.node)?;
             self.restore.finish_fd(dir, met.node, made);

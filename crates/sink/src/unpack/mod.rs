@@ -27,19 +27,19 @@ pub use options::{Existing, OwnerPolicy, UnpackOptions};
 pub use report::UnpackReport;
 
 use crate::ready::{Opener, Ready};
-use crate::select::{Chosen, Met};
+use crate::select::{SelectedEntries, WalkEntry};
 use dirs::Dirs;
 use fill::Filling;
 use layout::Layout;
 use losses::{Failures, Losses};
-use make::{Maker, Turns};
+use make::{Maker, RemovalLock};
 use packfs_core::{Error, NodeId, NodeKind, Progress, Result, Stage, Tree};
 use packfs_read::{LoadedVolume, PieceSink, ReadEngine, Wanted};
-use restore::{Made, Restore};
+use restore::{CreatedWith, Restore};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use target::{Survey, Target};
+use target::{ConflictScan, Target};
 
 /// Unpacks the selected part of `loaded` (loaded by `engine`) into the directory `target`, which is
 /// created if needed (but not its parents).
@@ -56,9 +56,9 @@ pub fn unpack(
     progress: &dyn Progress,
 ) -> Result<UnpackReport> {
     let tree = &loaded.tree;
-    let chosen = Chosen::new(tree, &options.paths)?;
+    let chosen = SelectedEntries::new(tree, &options.paths)?;
     let target = Target::open(target, options.existing)?;
-    let mut survey = (!target.fresh).then(|| Survey::new(tree, &target, options.existing));
+    let mut survey = (!target.fresh).then(|| ConflictScan::new(tree, &target, options.existing));
     let layout = Layout::new(tree, &chosen, survey.as_mut())?;
     let losses = Losses::default();
     let restore = Restore::new(tree, &losses, options, &target);
@@ -68,7 +68,7 @@ pub fn unpack(
         losses: &losses,
         existing: options.existing,
         devices: options.devices,
-        turns: Turns::new(),
+        turns: RemovalLock::new(),
     };
     let unpacking = Unpacking {
         engine,
@@ -124,14 +124,14 @@ impl Unpacking<'_> {
         Dirs::new(self.tree, &self.target.fd, self.descriptors)
     }
 
-    fn go_on(&self) -> Result<()> {
+    fn check_cancelled(&self) -> Result<()> {
         if self.progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
     }
 
     fn make_directories(&self) -> Result<()> {
         let mut dirs = self.dirs();
         for met in &self.layout.dirs {
-            self.go_on()?;
+            self.check_cancelled()?;
             if self.found.contains(&met.node) {
                 self.maker.enter_found_dir(&mut dirs, met)?;
             } else {
@@ -170,7 +170,7 @@ impl Unpacking<'_> {
             let mut dirs = self.dirs();
             let mut not_made = 0;
             while let Some(met) = share.next() {
-                self.go_on()?;
+                self.check_cancelled()?;
                 if !self.maker.bare(&mut dirs, met)? {
                     not_made += 1;
                     self.absent().insert(met.node);
@@ -204,7 +204,7 @@ impl Unpacking<'_> {
         parallel::count(&holes, self.engine.jobs(), |share| {
             let mut dirs = self.dirs();
             while let Some(&file) = share.next() {
-                self.go_on()?;
+                self.check_cancelled()?;
                 filling.hole(&mut dirs, file)?;
             }
             Ok(0)
@@ -212,7 +212,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    fn wanted(&self, met: &Met<'_>) -> Wanted {
+    fn wanted(&self, met: &WalkEntry<'_>) -> Wanted {
         let len = match self.tree.node(met.node).kind {
             NodeKind::File { len, .. } => len,
             _ => 0,
@@ -226,7 +226,7 @@ impl Unpacking<'_> {
         let mut not_made = 0;
         let absent = self.absent();
         for (met, first) in &self.layout.links {
-            self.go_on()?;
+            self.check_cancelled()?;
             if absent.contains(&met.node) {
                 not_made += 1;
             } else {
@@ -244,8 +244,8 @@ impl Unpacking<'_> {
     /// inaccessible.
     fn finish_directories(&self) -> Result<()> {
         let kept =
-            |met: &&Met<'_>| self.options.existing != Existing::Skip || !self.found.contains(&met.node);
-        let (locking, others): (Vec<&Met<'_>>, Vec<&Met<'_>>) = self
+            |met: &&WalkEntry<'_>| self.options.existing != Existing::Skip || !self.found.contains(&met.node);
+        let (locking, others): (Vec<&WalkEntry<'_>>, Vec<&WalkEntry<'_>>) = self
             .layout
             .dirs
             .iter()
@@ -254,7 +254,7 @@ impl Unpacking<'_> {
         parallel::count(&others, self.engine.jobs(), |share| {
             let mut dirs = self.dirs();
             while let Some(met) = share.next() {
-                self.go_on()?;
+                self.check_cancelled()?;
                 self.finish_directory(&mut dirs, met)?;
             }
             Ok(0)
@@ -264,15 +264,15 @@ impl Unpacking<'_> {
             self.finish_directory(&mut dirs, met)?;
         }
         if self.target.fresh || self.options.existing != Existing::Skip {
-            self.maker.restore.finish_fd(&self.target.fd, NodeId::ROOT, Made { mode: None });
+            self.maker.restore.finish_fd(&self.target.fd, NodeId::ROOT, CreatedWith { mode: None });
         }
         Ok(())
     }
 
-    fn finish_directory(&self, dirs: &mut Dirs<'_>, met: &Met<'_>) -> Result<()> {
+    fn finish_directory(&self, dirs: &mut Dirs<'_>, met: &WalkEntry<'_>) -> Result<()> {
         let found = self.found.contains(&met.node);
         let mode = self.maker.restore.mode_to_make_dir(self.tree.node(met.node));
-        self.maker.finish_dir(dirs, met, Made { mode: (!found).then_some(mode) })
+        self.maker.finish_dir(dirs, met, CreatedWith { mode: (!found).then_some(mode) })
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) struct Restore<'a> {
 
 /// Attributes with which a file was created, as far as known.
 #[derive(Clone, Copy)]
-pub(super) struct Made {
+pub(super) struct CreatedWith {
     /// Permissions requested at creation; `None` if created otherwise.
     pub mode: Option<u16>,
 }
@@ -133,7 +133,7 @@ impl<'a> Restore<'a> {
     }
 
     /// Restores everything through an open file or directory.
-    pub(super) fn finish_fd(&self, fd: &File, id: NodeId, made: Made) {
+    pub(super) fn finish_fd(&self, fd: &File, id: NodeId, made: CreatedWith) {
         let node = self.tree.node(id);
         let owner = self.set_owner(id, node, |uid, gid| sys::fchown(fd, uid, gid));
         if self.xattrs && node.xattrs != XattrsId::NONE {
@@ -155,7 +155,7 @@ impl<'a> Restore<'a> {
 
     /// Restores everything by name, of nodes that must not or cannot be opened, without following
     /// links.
-    pub(super) fn finish_at(&self, dir: BorrowedFd<'_>, name: &[u8], id: NodeId, made: Made) {
+    pub(super) fn finish_at(&self, dir: BorrowedFd<'_>, name: &[u8], id: NodeId, made: CreatedWith) {
         if !self.careful {
             return self.finish_path(dir, name, AtFlags::SYMLINK_NOFOLLOW, id, made, |uid, gid| {
                 rustix::fs::chownat(dir, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)
@@ -187,7 +187,7 @@ impl<'a> Restore<'a> {
         name: &[u8],
         flags: AtFlags,
         id: NodeId,
-        made: Made,
+        made: CreatedWith,
         chown: impl FnOnce(Option<Uid>, Option<Gid>) -> Result<(), Errno>,
     ) {
         let node = self.tree.node(id);
@@ -210,7 +210,7 @@ impl<'a> Restore<'a> {
     }
 
     /// Returns true if a directory needs more than owner and time, so that it must be opened.
-    pub(super) fn needs_open_dir(&self, id: NodeId, made: Made) -> bool {
+    pub(super) fn needs_open_dir(&self, id: NodeId, made: CreatedWith) -> bool {
         let node = self.tree.node(id);
         let owner = if self.restores_owner() { node.meta.owner } else { self.own };
         self.careful
@@ -248,7 +248,7 @@ impl<'a> Restore<'a> {
     }
 
     /// Returns the permissions to set, unless the file was created with them.
-    fn mode_to_set(&self, id: NodeId, node: &Node, owner: Owner, made: Made) -> Option<u16> {
+    fn mode_to_set(&self, id: NodeId, node: &Node, owner: Owner, made: CreatedWith) -> Option<u16> {
         let mode = self.final_mode(node, owner);
         if mode != node.meta.mode & 0o7777 {
             let why = if self.restores_owner() {
@@ -261,7 +261,7 @@ impl<'a> Restore<'a> {
         self.differs(mode, made).then_some(mode)
     }
 
-    fn differs(&self, wanted: u16, made: Made) -> bool {
+    fn differs(&self, wanted: u16, made: CreatedWith) -> bool {
         match (made.mode, self.umask) {
             (Some(asked), Some(umask)) => asked & !umask != wanted,
             _ => true,

@@ -3,7 +3,7 @@
 use super::dirs::{Dirs, OPEN_DIR};
 use super::options::Existing;
 use super::sys::{fchmod, fchown};
-use crate::select::Met;
+use crate::select::WalkEntry;
 use packfs_core::{Error, ImagePath, NodeId, Result, Timestamp, Tree};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, Stat, fstat, mkdirat, openat, statat};
 use rustix::io::Errno;
@@ -70,7 +70,7 @@ fn is_empty(dir: &File) -> Result<bool, Errno> {
 }
 
 /// Finds conflicts in a target that is not empty, before anything is written.
-pub(super) struct Survey<'a> {
+pub(super) struct ConflictScan<'a> {
     tree: &'a Tree,
     existing: Existing,
     dirs: Dirs<'a>,
@@ -78,16 +78,16 @@ pub(super) struct Survey<'a> {
     pub found: HashSet<NodeId>,
 }
 
-impl<'a> Survey<'a> {
+impl<'a> ConflictScan<'a> {
     pub(super) fn new(tree: &'a Tree, target: &'a Target, existing: Existing) -> Self {
         let found = HashSet::from([NodeId::ROOT]);
-        Survey { tree, existing, dirs: Dirs::new(tree, &target.fd, 64), found }
+        ConflictScan { tree, existing, dirs: Dirs::new(tree, &target.fd, 64), found }
     }
 
     /// Returns true if this entry is to be unpacked. Parents must be checked first.
     ///
     /// Errors: `Failed` for a conflict with a file that must stay, `Io`.
-    pub(super) fn wants(&mut self, met: &Met<'_>) -> Result<bool> {
+    pub(super) fn wants(&mut self, met: &WalkEntry<'_>) -> Result<bool> {
         if !self.found.contains(&met.dir) {
             return Ok(true);
         }

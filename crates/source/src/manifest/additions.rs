@@ -2,7 +2,7 @@
 
 use super::contents::ManifestContents;
 use super::entry::{self, Defaults, Entry, MetaKeys};
-use super::{Made, check_first_line, looks_like_manifest, made, read_lines};
+use super::{EntryNode, check_first_line, entry_node, looks_like_manifest, read_lines};
 use packfs_core::{
     ContentId, ContentReader, Contents, Error, ImagePath, Meta, NodeKind, Result, ResultExt, Timestamp,
     TreeBuilder, Xattrs, escaped,
@@ -40,7 +40,7 @@ struct Row {
     /// The origin, for messages.
     place: String,
     path: ImagePath,
-    made: Made,
+    made: EntryNode,
     given: MetaKeys,
     mode_default: u16,
     xattrs: Xattrs,
@@ -164,8 +164,8 @@ impl Additions {
             next_id = ids.ok_or_else(|| Error::failed("the source leaves no numbers for files to add"))?;
         }
         let links = self.0.iter().flat_map(|list| &list.rows).filter_map(|row| match &row.made {
-            Made::Link(target) => Some((row, target)),
-            Made::Node(_) | Made::Modified => None,
+            EntryNode::Link(target) => Some((row, target)),
+            EntryNode::Node(_) | EntryNode::Modified => None,
         });
         let paths: HashSet<&ImagePath> = links.clone().map(|(row, _)| &row.path).collect();
         for (row, target) in links {
@@ -189,7 +189,7 @@ impl List {
 
     fn push(&mut self, entry: Entry, place: String) -> Result<()> {
         let Entry { path, what, given, mode_default, xattrs } = entry;
-        let made = made(what, &mut self.contents).map_err(|error| error.at(&place))?;
+        let made = entry_node(what, &mut self.contents).map_err(|error| error.at(&place))?;
         self.rows.push(Row { place, path, made, given, mode_default, xattrs });
         Ok(())
     }
@@ -198,9 +198,9 @@ impl List {
 impl Row {
     fn lay_over(&self, builder: &mut TreeBuilder, shaping: &Shaping<'_>, first_id: u64) -> Result<()> {
         let kind = match &self.made {
-            Made::Link(_) => return Ok(()),
-            Made::Modified => return self.modify(builder, shaping),
-            Made::Node(kind) => kind,
+            EntryNode::Link(_) => return Ok(()),
+            EntryNode::Modified => return self.modify(builder, shaping),
+            EntryNode::Node(kind) => kind,
         };
         let kind = match kind {
             NodeKind::File { len, content } => {

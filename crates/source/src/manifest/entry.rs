@@ -213,7 +213,7 @@ pub(crate) enum Bytes {
 
 /// The type-specific part of an entry.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum EntryData {
     File(Bytes),
     Dir,
     Symlink(Vec<u8>),
@@ -230,7 +230,7 @@ pub(crate) enum What {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) path: ImagePath,
-    pub(crate) what: What,
+    pub(crate) what: EntryData,
     /// Permissions, owner and time given by the line and by defaults above it.
     pub(crate) given: MetaKeys,
     /// Permissions if none are given.
@@ -277,7 +277,7 @@ pub(crate) fn parse(line: &[u8], defaults: &mut Defaults) -> Result<Option<Entry
         )));
     };
     let path = image_path(&path.bytes)?;
-    let mut said = Said { kind, ..Said::default() };
+    let mut said = ParsedWords { kind, ..ParsedWords::default() };
     for word in said.take_row(rest)? {
         let (key, value) = word.key_and_value()?;
         said.take(key, value)?;
@@ -321,14 +321,14 @@ fn in_our_order(mut words: Vec<Word>) -> Result<Vec<Word>, Fault> {
 
 /// Parsed words after type and path.
 #[derive(Default)]
-struct Said<'w> {
+struct ParsedWords<'w> {
     kind: Type,
     meta: MetaKeys,
     keys: Keys,
     seen: Vec<&'w [u8]>,
 }
 
-impl<'w> Said<'w> {
+impl<'w> ParsedWords<'w> {
     fn take(&mut self, key: &'w [u8], value: &[u8]) -> Result<(), Fault> {
         if self.seen.contains(&key) {
             return Err(Fault::new(format!("key \"{}\": given twice", escaped(key))));
@@ -403,17 +403,17 @@ impl Keys {
         Ok(())
     }
 
-    fn what(self, kind: Type) -> Result<What, Fault> {
+    fn what(self, kind: Type) -> Result<EntryData, Fault> {
         Ok(match kind {
-            Type::File => What::File(self.bytes()?),
-            Type::Dir => What::Dir,
-            Type::Symlink => What::Symlink(symlink_target(self.target(kind)?)?),
-            Type::Link => What::Link(image_path(&self.target(kind)?)?),
-            Type::Modify => What::Modify,
-            Type::Block => What::Block(self.device(kind)?),
-            Type::Char => What::Char(self.device(kind)?),
-            Type::Fifo => What::Fifo,
-            Type::Socket => What::Socket,
+            Type::File => EntryData::File(self.bytes()?),
+            Type::Dir => EntryData::Dir,
+            Type::Symlink => EntryData::Symlink(symlink_target(self.target(kind)?)?),
+            Type::Link => EntryData::Link(image_path(&self.target(kind)?)?),
+            Type::Modify => EntryData::Modify,
+            Type::Block => EntryData::Block(self.device(kind)?),
+            Type::Char => EntryData::Char(self.device(kind)?),
+            Type::Fifo => EntryData::Fifo,
+            Type::Socket => EntryData::Socket,
         })
     }
 
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_has_a_default_of_its_type() {
+    fn missing_values_have_defaults_of_their_type() {
         for (line, mode) in [
             ("file a", 0o644),
             ("dir a", 0o755),
@@ -520,8 +520,8 @@ mod tests {
         ] {
             assert_eq!(entry(line).meta(), Meta { mode, ..Meta::default() }, "{line}");
         }
-        assert_eq!(entry("file a").what, What::File(Bytes::Hole(0)));
-        assert_eq!(entry("file a size=7").what, What::File(Bytes::Hole(7)));
+        assert_eq!(entry("file a").what, EntryData::File(Bytes::Hole(0)));
+        assert_eq!(entry("file a size=7").what, EntryData::File(Bytes::Hole(7)));
     }
 
     #[test]
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_and_what_is_allowed() {
+    fn errors_name_the_value_found_and_those_allowed() {
         for (line, words) in [
             ("flie a", ["type \"flie\"", "socket are allowed"]),
             ("file", ["without a path", "TYPE PATH"]),

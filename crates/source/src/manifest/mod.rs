@@ -13,7 +13,7 @@ mod write;
 pub use additions::Additions;
 pub(crate) use additions::Shaping;
 pub(crate) use contents::ManifestContents;
-pub(crate) use entry::{Defaults, Entry, What, parse};
+pub(crate) use entry::{Defaults, Entry, EntryData, parse};
 pub(crate) use fault::Fault;
 pub use write::{write_manifest, write_manifest_below};
 
@@ -41,7 +41,7 @@ pub fn looks_like_entries(first_bytes: &[u8]) -> bool {
 }
 
 /// Result of the type-specific part of an entry.
-pub(crate) enum Made {
+pub(crate) enum EntryNode {
     Node(NodeKind),
     Link(ImagePath),
     /// Change of an existing node.
@@ -49,17 +49,17 @@ pub(crate) enum Made {
 }
 
 /// Errors: those of the file with the contents.
-pub(crate) fn made(what: What, contents: &mut ManifestContents) -> Result<Made> {
-    Ok(Made::Node(match what {
-        What::Link(target) => return Ok(Made::Link(target)),
-        What::Modify => return Ok(Made::Modified),
-        What::File(bytes) => contents.add(bytes)?,
-        What::Dir => NodeKind::Directory,
-        What::Symlink(target) => NodeKind::Symlink(target.into()),
-        What::Block(number) => NodeKind::BlockDevice(number),
-        What::Char(number) => NodeKind::CharDevice(number),
-        What::Fifo => NodeKind::Fifo,
-        What::Socket => NodeKind::Socket,
+pub(crate) fn entry_node(what: EntryData, contents: &mut ManifestContents) -> Result<EntryNode> {
+    Ok(EntryNode::Node(match what {
+        EntryData::Link(target) => return Ok(EntryNode::Link(target)),
+        EntryData::Modify => return Ok(EntryNode::Modified),
+        EntryData::File(bytes) => contents.add(bytes)?,
+        EntryData::Dir => NodeKind::Directory,
+        EntryData::Symlink(target) => NodeKind::Symlink(target.into()),
+        EntryData::Block(number) => NodeKind::BlockDevice(number),
+        EntryData::Char(number) => NodeKind::CharDevice(number),
+        EntryData::Fifo => NodeKind::Fifo,
+        EntryData::Socket => NodeKind::Socket,
     }))
 }
 

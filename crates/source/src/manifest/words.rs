@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_could_be_misread() {
+    fn refuses_ambiguous_words() {
         for (line, word) in [
             (&b"a\\b"[..], "backslash"),
             (b"\"a", "not closed"),

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_linux_would_not_take_is_dropped_with_its_reason() {
+    fn drops_lists_invalid_in_linux_with_the_reason() {
         for (text, why, group) in [
             ("user::rwx,user:no one:rwx,group::r-x,mask::rw-,other::---", "no user \"no one\"", Some(4)),
             ("user::rwx,group:no one:rwx,group::r-x,mask::rw-,other::---", "no group \"no one\"", Some(4)),

@@ -4,7 +4,7 @@ use super::contents::Stored;
 use super::header::{BLOCK_LEN, Field, Header};
 use super::input::Input;
 use super::lists::Lists;
-use super::pax::{RECORDS_LEN_MAX, Records, Scope, Wrong};
+use super::pax::{RECORDS_LEN_MAX, RecordFault, Records, Scope};
 use super::sparse::{SparseMap, old_entries};
 use crate::decimal::number as decimal;
 use crate::shaper::Shaper;
@@ -330,10 +330,10 @@ fn extended(size: u64, start: u64, input: &mut Input<'_>) -> Result<Vec<u8>> {
     input.bytes(size as usize)
 }
 
-fn wrong_record(input: &Input<'_>, start: u64, wrong: &Wrong) -> Error {
+fn wrong_record(input: &Input<'_>, start: u64, wrong: &RecordFault) -> Error {
     match wrong {
-        Wrong::Corrupt(what) => fault(input, start, what),
-        Wrong::Unsupported(what) => Error::unsupported(
+        RecordFault::Corrupt(what) => fault(input, start, what),
+        RecordFault::Unsupported(what) => Error::unsupported(
             format!("tar archive {}", input.name()),
             format!("member at {start:#x}: {what}"),
         ),

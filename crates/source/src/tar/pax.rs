@@ -10,7 +10,7 @@ pub(super) const RECORDS_LEN_MAX: u64 = 64 << 20;
 const GLOBAL_XATTRS_LEN_MAX: usize = 64 << 10;
 /// Faults of a record.
 #[derive(Debug)]
-pub(super) enum Wrong {
+pub(super) enum RecordFault {
     /// Not valid PAX.
     Corrupt(String),
     /// Not supported, and the tree would be wrong without it.
@@ -66,13 +66,13 @@ impl Records {
     /// Adds the records of one extended header; later ones win.
     ///
     /// Errors name the record and the fault.
-    pub(super) fn add(&mut self, bytes: &[u8], scope: Scope) -> Result<(), Wrong> {
+    pub(super) fn add(&mut self, bytes: &[u8], scope: Scope) -> Result<(), RecordFault> {
         match scope {
             Scope::Member => {
                 self.len += bytes.len() as u64;
                 if self.len > RECORDS_LEN_MAX {
                     let what = format!("{} bytes of records: at most {RECORDS_LEN_MAX} allowed", self.len);
-                    return Err(Wrong::Unsupported(what));
+                    return Err(RecordFault::Unsupported(what));
                 }
                 self.add_each(bytes, scope)
             }
@@ -83,13 +83,13 @@ impl Records {
         }
     }
 
-    fn add_each(&mut self, mut bytes: &[u8], scope: Scope) -> Result<(), Wrong> {
+    fn add_each(&mut self, mut bytes: &[u8], scope: Scope) -> Result<(), RecordFault> {
         while !bytes.is_empty() {
             // Some archives pad with zeros.
             if bytes.iter().all(|&b| b == 0) {
                 return Ok(());
             }
-            let corrupt = |what: &str| Wrong::Corrupt(what.into());
+            let corrupt = |what: &str| RecordFault::Corrupt(what.into());
             let (record, rest) = split(bytes).ok_or_else(|| corrupt("a record's length is wrong"))?;
             bytes = rest;
             let at = record.iter().position(|&b| b == b'=');
@@ -99,20 +99,20 @@ impl Records {
                 continue;
             }
             if let Some(why) = refused(key, value, scope) {
-                return Err(Wrong::Unsupported(format!("record {}: {why}", escaped(key))));
+                return Err(RecordFault::Unsupported(format!("record {}: {why}", escaped(key))));
             }
             self.set(key, value).ok_or_else(|| wrong_value(key, value))?;
         }
         Ok(())
     }
 
-    fn check_global_len(&self) -> Result<(), Wrong> {
+    fn check_global_len(&self) -> Result<(), RecordFault> {
         let xattrs = self.xattrs.iter().chain(&self.encoded_xattrs);
         let lists = self.access_list.iter().chain(&self.default_list);
         let len: usize = xattrs.map(|(name, value)| name.len() + value.len()).sum();
         let len = len + lists.map(Vec::len).sum::<usize>();
         if len > GLOBAL_XATTRS_LEN_MAX {
-            return Err(Wrong::Unsupported(format!(
+            return Err(RecordFault::Unsupported(format!(
                 "global records of {len} bytes of extended attributes: at most {GLOBAL_XATTRS_LEN_MAX} allowed"
             )));
         }
@@ -199,9 +199,9 @@ fn refused(key: &[u8], value: &[u8], scope: Scope) -> Option<String> {
     Some(why.into())
 }
 
-fn wrong_value(key: &[u8], value: &[u8]) -> Wrong {
+fn wrong_value(key: &[u8], value: &[u8]) -> RecordFault {
     let shown = escaped(&value[..value.len().min(80)]);
-    Wrong::Corrupt(format!("record {}: \"{shown}\" is no value for it", escaped(key)))
+    RecordFault::Corrupt(format!("record {}: \"{shown}\" is no value for it", escaped(key)))
 }
 
 /// Splits off one record: its decimal length, which includes itself and the newline, a space, and
@@ -280,11 +280,11 @@ mod tests {
             (b"GNU.sparse.map=0,1", Scope::Global),
         ] {
             let outcome = Records::default().add(&record(text), scope);
-            assert!(matches!(outcome, Err(Wrong::Unsupported(_))), "{text:?}: {outcome:?}");
+            assert!(matches!(outcome, Err(RecordFault::Unsupported(_))), "{text:?}: {outcome:?}");
         }
         for text in [&b"GNU.sparse.major=2"[..], b"SCHILY.xattr.=x", b"SCHILY.xattr.a\0=x"] {
             let outcome = Records::default().add(&record(text), Scope::Member);
-            assert!(matches!(outcome, Err(Wrong::Corrupt(_))), "{text:?}: {outcome:?}");
+            assert!(matches!(outcome, Err(RecordFault::Corrupt(_))), "{text:?}: {outcome:?}");
         }
     }
 
@@ -298,14 +298,14 @@ mod tests {
         records.add(&record(&comment), Scope::Global).expect("what is not kept costs no member anything");
         records.add(&attribute("user.a", 40_000), Scope::Global).unwrap();
         let together = records.clone().add(&attribute("user.b", 40_000), Scope::Global);
-        assert!(matches!(together, Err(Wrong::Unsupported(_))), "{together:?}");
+        assert!(matches!(together, Err(RecordFault::Unsupported(_))), "{together:?}");
         records.add(&attribute("user.b", 1 << 16), Scope::Member).unwrap();
         // 65,536 bytes in base64.
         let encoded = [&b"LIBARCHIVE.xattr.user.d="[..], &vec![b'A'; 87_382], b"=="].concat();
         records.add(&record(&encoded), Scope::Member).unwrap();
         for (name, len) in [("user.c", (1 << 16) + 1), (&"n".repeat(256), 1)] {
             let outcome = records.add(&attribute(name, len), Scope::Member);
-            assert!(matches!(outcome, Err(Wrong::Unsupported(_))), "{outcome:?}");
+            assert!(matches!(outcome, Err(RecordFault::Unsupported(_))), "{outcome:?}");
         }
     }
 
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn says_which_record_is_wrong() {
+    fn errors_name_the_record() {
         for (bytes, fault) in [
             (&b"99 path=a\n"[..], "length"),
             (b"8 path=a\n", "length"),
@@ -326,7 +326,7 @@ mod tests {
             (b"13 mtime=abc\n", "mtime"),
             (b"11 path=a\0\n", "path"),
         ] {
-            let Err(Wrong::Corrupt(found)) = Records::default().add(bytes, Scope::Member) else {
+            let Err(RecordFault::Corrupt(found)) = Records::default().add(bytes, Scope::Member) else {
                 panic!("{bytes:?} is corrupt")
             };
             assert!(found.contains(fault), "{bytes:?}: {found}");

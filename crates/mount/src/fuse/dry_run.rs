@@ -4,7 +4,7 @@ use super::FuseOptions;
 use super::abi::{InHeader, opcode};
 use super::device::Device;
 use super::handshake::Features;
-use super::served::{Answer, Room, Served};
+use super::served::{Answer, AnswerBuffers, Served};
 use packfs_core::{Result, ResultExt};
 use packfs_read::ReadEngine;
 use rustix::fs::{Mode, OFlags};
@@ -12,14 +12,14 @@ use std::sync::Arc;
 use zerocopy::FromBytes;
 
 /// A server without a mount. Unlike a mount, it does not survive a panic.
-pub struct Rehearsal {
+pub struct DryRun {
     served: Served,
-    room: Room,
+    room: AnswerBuffers,
     /// Sink for stores to the page cache.
     nowhere: Device,
 }
 
-impl Rehearsal {
+impl DryRun {
     /// Serves the image of `engine`.
     ///
     /// Errors: `Io` if this machine has no `/dev/null`.
@@ -27,7 +27,7 @@ impl Rehearsal {
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             .or_io(|| "cannot open /dev/null")?;
         let served = Served::new(engine, options, Features::default(), None);
-        Ok(Rehearsal { served, room: Room::default(), nowhere: Device::new(null) })
+        Ok(DryRun { served, room: AnswerBuffers::default(), nowhere: Device::new(null) })
     }
 
     /// Returns the answer to a request as read from the device, with its header, or an error

@@ -14,7 +14,7 @@ const LEN_MAX: u64 = 512 << 10;
 
 /// Bytes of a file around a position that was read.
 #[derive(Clone, Debug)]
-pub struct Beside {
+pub struct PageNeighbours {
     /// Start in the file, at a multiple of the page.
     pub offset: u64,
     /// Whole pages, except for the last one of the file.
@@ -23,15 +23,15 @@ pub struct Beside {
 
 impl FileReader {
     /// Returns true if the last reads were random.
-    pub fn is_at_random(&self) -> bool {
-        self.sequence().is_at_random()
+    pub fn is_random(&self) -> bool {
+        self.sequence().is_random()
     }
 
     /// Returns the pages around `offset` in the same block; `None` if there are none. The block
     /// becomes evictable, because the caller is assumed to keep the pages.
     ///
     /// Errors: `Corrupt`, `Io`.
-    pub fn beside(&self, offset: u64) -> Result<Option<Beside>> {
+    pub fn page_neighbours(&self, offset: u64) -> Result<Option<PageNeighbours>> {
         let Some(extent) = self.extent_around(offset)? else { return Ok(None) };
         let ExtentFrom::Block { block, start } = extent.from else { return Ok(None) };
         let pages = self.pages(&extent, offset);
@@ -47,11 +47,11 @@ impl FileReader {
         let start = u64::from(start) + (pages.start - extent.offset);
         let start = u32::try_from(start).unwrap_or(u32::MAX);
         let bytes = SharedBytes::of(&block, decoded, start, pages.end - pages.start)?;
-        Ok(Some(Beside { offset: pages.start, bytes }))
+        Ok(Some(PageNeighbours { offset: pages.start, bytes }))
     }
 
     /// Makes the block around `offset` evictable: the caller keeps what it read.
-    pub fn let_go(&self, offset: u64) {
+    pub fn make_evictable(&self, offset: u64) {
         // A block that cannot be found takes no memory.
         let _ = self.engine.volume.extents(self.id, offset..offset.saturating_add(1), &mut |extent| {
             if let ExtentFrom::Block { block, .. } = &extent.from {

@@ -14,14 +14,14 @@ const COST: u32 = 2;
 
 /// Predictor of reads. Races may change scores slightly, which only affects speed.
 #[derive(Default)]
-pub(crate) struct Foresight {
+pub(crate) struct ReadPredictor {
     /// Node ids; 0 means none.
     awaited: [AtomicU64; AWAITED_MAX],
     next: AtomicUsize,
     score: AtomicU32,
 }
 
-impl Foresight {
+impl ReadPredictor {
     /// Records a lookup of a file; returns true if it is expected to be read.
     pub(crate) fn looked_up(&self, node: u64) -> bool {
         let index = self.next.fetch_add(1, Ordering::Relaxed) % AWAITED_MAX;
@@ -48,13 +48,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_reads_what_he_looks_up_will_do_so_again() {
-        let foresight = Foresight::default();
+    fn predicts_reads_after_lookups_that_led_to_reads() {
+        let read_predictor = ReadPredictor::default();
         let told: Vec<bool> = (1..=20)
             .map(|node| {
-                let told = foresight.looked_up(node);
-                foresight.read(node);
-                foresight.read(node);
+                let told = read_predictor.looked_up(node);
+                read_predictor.read(node);
+                read_predictor.read(node);
                 told
             })
             .collect();
@@ -63,14 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn who_only_looks_is_soon_taken_for_that() {
-        let foresight = Foresight::default();
-        (1..100).for_each(|node| assert!(!foresight.looked_up(node)));
+    fn predicts_no_reads_after_lookups_alone() {
+        let read_predictor = ReadPredictor::default();
+        (1..100).for_each(|node| assert!(!read_predictor.looked_up(node)));
         for node in 100..200 {
-            foresight.looked_up(node);
-            foresight.read(node);
+            read_predictor.looked_up(node);
+            read_predictor.read(node);
         }
-        let expected = (200..300).filter(|&node| foresight.looked_up(node)).count();
+        let expected = (200..300).filter(|&node| read_predictor.looked_up(node)).count();
         assert!(expected <= AWAITED_MAX + (SCORE_MAX / COST) as usize, "{expected}");
     }
 }
