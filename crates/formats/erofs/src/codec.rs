@@ -18,13 +18,16 @@ const LZMA_DICT_LEN_MIN: u32 = 32 << 10;
 /// The same for zstd, whose windows cost the reader less.
 const ZSTD_WINDOW_FACTOR: u32 = 8;
 
-/// The number on disk.
-pub(crate) fn number(algorithm: Algorithm) -> Option<u8> {
-    ALGORITHMS.iter().zip(0..).find(|(known, _)| **known == algorithm).map(|(_, number)| number)
+/// Returns the number of an algorithm on disk.
+///
+/// Errors: `Unsupported` for one that EROFS does not have.
+pub(crate) fn number(algorithm: Algorithm) -> Result<u8> {
+    let number = ALGORITHMS.iter().zip(0..).find(|(known, _)| **known == algorithm).map(|(_, number)| number);
+    number.ok_or_else(|| Error::unsupported("erofs codec", algorithm))
 }
 
 fn row(algorithm: Algorithm) -> Option<&'static disk::KernelRow> {
-    disk::ALGORITHM_ROWS.get(usize::from(number(algorithm)?))
+    disk::ALGORITHM_ROWS.get(usize::from(number(algorithm).ok()?))
 }
 
 /// The name that users type.

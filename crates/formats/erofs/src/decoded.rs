@@ -4,10 +4,10 @@
 //! Owns a small bounded cache of them and the only place where this crate decodes anything. File
 //! data never passes here.
 
-use crate::corruption::Corruption;
+use crate::corruption::{Corruption, Place};
 use packfs_codec::BlockRef;
 use packfs_codec::Decoders;
-use packfs_core::{Error, Result};
+use packfs_core::Result;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of decoded blocks that are kept; one block is kept however long it is.
@@ -67,7 +67,10 @@ impl DecodedBlocks {
         let mut stored = vec![0; block.stored_len as usize];
         let len = read(&mut stored)?;
         if len < stored.len() {
-            return Err(Error::failed("internal: a block outside of the image"));
+            let (start, stored_len) = (block.offset, u64::from(block.stored_len));
+            let place = Place::at("block of metadata", start);
+            let end = start.saturating_add(len as u64);
+            return Err(Corruption::Outside { place, what: "the image", start, len: stored_len, end }.into());
         }
         let Some(algorithm) = block.algorithm else { return Ok(stored) };
         let mut decoded = vec![0; block.decoded_len as usize];

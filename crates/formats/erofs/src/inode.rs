@@ -11,7 +11,7 @@ use crate::reader::Reader;
 use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp, usize_of};
 use packfs_format::{Inode, InodeId, InodeKind};
 use std::mem::size_of;
-use zerocopy::FromBytes;
+use zerocopy::transmute;
 
 /// Longest target of a symbolic link; Linux has no links longer than 4,095 bytes, but reads them.
 pub(crate) const LINK_LEN_MAX: u64 = 65_535;
@@ -29,6 +29,23 @@ struct Fields {
     mtime: Timestamp,
     ino: u32,
     i_u: u32,
+}
+
+impl Fields {
+    fn of_extended(raw: &InodeExtended) -> Self {
+        Fields {
+            format: raw.i_format.get(),
+            xattr_icount: raw.i_xattr_icount.get(),
+            mode: raw.i_mode.get(),
+            upper: Some(raw.i_nb.get()),
+            size: raw.i_size.get(),
+            nlink: raw.i_nlink.get(),
+            owner: (raw.i_uid.get(), raw.i_gid.get()),
+            mtime: Timestamp { seconds: raw.i_mtime.get() as i64, nanos: raw.i_mtime_nsec.get() },
+            ino: raw.i_ino.get(),
+            i_u: raw.i_u.get(),
+        }
+    }
 }
 
 impl Reader {
@@ -60,43 +77,26 @@ impl Reader {
             return Err(Corruption::Fault { place, fault }.into());
         };
         let place = self.place("inode", at);
-        let mut bytes = [0; size_of::<InodeExtended>()];
-        let (compact, rest) = bytes.split_at_mut(size_of::<InodeCompact>());
-        self.read_metadata(at, compact, place)?;
-        let format = compact.first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes));
+        let mut compact = [0; size_of::<InodeCompact>()];
+        self.read_metadata(at, &mut compact, place)?;
+        let raw: InodeCompact = transmute!(compact);
+        let format = raw.i_format.get();
         if format & !EROFS_I_ALL != 0 {
             let what = format!("{place}: format {format:#x}, {EROFS_I_ALL:#x} are known");
             return Err(Error::unsupported("erofs image", what));
         }
         let extended = format >> EROFS_I_VERSION_BIT & 1 == EROFS_INODE_LAYOUT_EXTENDED;
         let fields = if extended {
-            self.read_metadata(at + size_of::<InodeCompact>() as u64, rest, place)?;
-            self.extended_fields(&bytes)
+            let mut rest = [0; size_of::<InodeExtended>() - size_of::<InodeCompact>()];
+            self.read_metadata(at + size_of::<InodeCompact>() as u64, &mut rest, place)?;
+            Fields::of_extended(&transmute!([compact, rest]))
         } else {
-            self.compact_fields(&bytes)
+            self.compact_fields(&raw)
         };
-        let fields = fields.ok_or_else(|| Error::failed("internal: an inode of another length"))?;
         self.checked_inode(nid, at, place, extended, &fields)
     }
 
-    fn extended_fields(&self, bytes: &[u8]) -> Option<Fields> {
-        let raw = InodeExtended::read_from_prefix(bytes).ok()?.0;
-        Some(Fields {
-            format: raw.i_format.get(),
-            xattr_icount: raw.i_xattr_icount.get(),
-            mode: raw.i_mode.get(),
-            upper: Some(raw.i_nb.get()),
-            size: raw.i_size.get(),
-            nlink: raw.i_nlink.get(),
-            owner: (raw.i_uid.get(), raw.i_gid.get()),
-            mtime: Timestamp { seconds: raw.i_mtime.get() as i64, nanos: raw.i_mtime_nsec.get() },
-            ino: raw.i_ino.get(),
-            i_u: raw.i_u.get(),
-        })
-    }
-
-    fn compact_fields(&self, bytes: &[u8]) -> Option<Fields> {
-        let raw = InodeCompact::read_from_prefix(bytes).ok()?.0;
+    fn compact_fields(&self, raw: &InodeCompact) -> Fields {
         let (format, mode) = (raw.i_format.get(), raw.i_mode.get());
         let is_dir = FileType::from_mode_bits(u32::from(mode)) == Some(FileType::Directory);
         let nlink_1 = !is_dir && format >> EROFS_I_NLINK_1_BIT & 1 != 0;
@@ -105,7 +105,7 @@ impl Reader {
             false => (u32::from(raw.i_nb.get()), None),
         };
         let seconds = self.geometry.epoch.wrapping_add(i64::from(raw.i_mtime.get()));
-        Some(Fields {
+        Fields {
             format,
             xattr_icount: raw.i_xattr_icount.get(),
             mode,
@@ -116,7 +116,7 @@ impl Reader {
             mtime: Timestamp { seconds, nanos: self.geometry.fixed_nsec },
             ino: raw.i_ino.get(),
             i_u: raw.i_u.get(),
-        })
+        }
     }
 
     fn checked_inode(

@@ -20,6 +20,7 @@ mod data;
 mod dir;
 mod doubts;
 mod endian;
+mod facts;
 mod fault;
 mod inode;
 mod layout;
@@ -36,6 +37,8 @@ mod records;
 mod space;
 mod stored;
 mod table;
+#[cfg(test)]
+mod tests;
 mod types;
 mod v4;
 mod volume;

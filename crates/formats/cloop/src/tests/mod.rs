@@ -10,12 +10,9 @@ use crate::open::Version;
 use crate::volume::CloopVolume;
 use packfs_codec::Algorithm;
 use packfs_codec::{CodecSpec, DictLens, encoder};
-use packfs_core::Result;
-use packfs_format::{ExtentFrom, Finding, InodeId, Volume};
-use packfs_testkit::{BytesImage, read_all};
-use std::collections::HashMap;
+use packfs_format::{ExtentFrom, InodeId, Volume};
+use packfs_testkit::{BytesImage, LabelledImage, read_all};
 use std::ops::{ControlFlow, Range};
-use std::sync::Arc;
 use zerocopy::IntoBytes;
 
 const BLOCK_LEN: usize = 512;
@@ -33,45 +30,15 @@ const VERSIONS: [Version; 8] = [
     Version::V4Footer,
 ];
 
-/// A file under construction; remembers where each labelled structure starts.
-#[derive(Clone, Default)]
-struct Made {
-    bytes: Vec<u8>,
-    labels: HashMap<&'static str, usize>,
+/// An image under construction.
+type Made = LabelledImage<CloopVolume>;
+
+trait ReadDisk {
+    /// Decodes a part of the disk.
+    fn disk(&self, range: Range<u64>) -> Vec<u8>;
 }
 
-impl Made {
-    fn put(&mut self, label: &'static str, bytes: &[u8]) -> u64 {
-        let at = self.bytes.len();
-        self.labels.insert(label, at);
-        self.bytes.extend_from_slice(bytes);
-        at as u64
-    }
-
-    /// Overwrites bytes `within` bytes behind a label.
-    fn patch(mut self, label: &str, within: usize, bytes: &[u8]) -> Self {
-        let at = self.labels.get(label).unwrap_or_else(|| panic!("no {label}")) + within;
-        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
-        self
-    }
-
-    fn open(&self) -> Result<CloopVolume> {
-        CloopVolume::open(Arc::new(BytesImage(self.bytes.clone())))
-    }
-
-    /// Opens and reads everything but the blocks.
-    fn read_all(&self) -> Result<()> {
-        read_all(&self.open()?, 10)
-    }
-
-    /// What the check finds.
-    fn findings(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        self.open().unwrap().check(&mut |finding| findings.push(finding)).unwrap();
-        findings
-    }
-
-    /// A part of the disk, decoded.
+impl ReadDisk for Made {
     fn disk(&self, range: Range<u64>) -> Vec<u8> {
         let volume = self.open().unwrap();
         let mut disk = Vec::new();
@@ -127,18 +94,22 @@ fn method(version: Version, algorithm: Option<Algorithm>) -> u64 {
     if version == Version::Alpha3 { u64::from(flag) } else { method }
 }
 
-/// A true file of a version.
-fn made(version: Version) -> Made {
+/// Algorithms of the blocks of a version.
+fn algorithms(version: Version) -> [Option<Algorithm>; 4] {
     use Algorithm::{Lz4, Lzo, Xz, Zlib};
-    let algorithms = match version {
+    match version {
         Version::Alpha3 | Version::V4Footer => [Some(Xz), None, Some(Lzo), Some(Zlib)],
         Version::V4Header => [Some(Zlib), None, Some(Lz4), Some(Xz)],
         _ => [Some(Zlib); 4],
-    };
+    }
+}
+
+/// Builds a sound file of a version.
+fn made(version: Version) -> Made {
     let plain = wanted();
     let blocks: Vec<Vec<u8>> =
-        plain.chunks(BLOCK_LEN).zip(algorithms).map(|(plain, how)| encoded(how, plain)).collect();
-    let mut made = Made::default();
+        plain.chunks(BLOCK_LEN).zip(algorithms(version)).map(|(plain, how)| encoded(how, plain)).collect();
+    let mut made = LabelledImage::new(CloopVolume::open);
     let number = match version {
         Version::V1_0 | Version::Accelerated => b"1.0",
         Version::V2_0 => b"2.0",
@@ -162,13 +133,31 @@ fn made(version: Version) -> Made {
         Version::Accelerated => drop(made.put("index", &[0; 16 * 4])),
         _ => drop(made.put("index", &vec![0; row_len * 5])),
     }
-    // What is used first comes first, where that is told apart.
+    // Accelerated images have the blocks that are used first in front.
     let order = if version == Version::Accelerated { [2, 0, 3, 1] } else { [0, 1, 2, 3] };
     let mut starts = [0; 5];
     for (label, block) in ["block", "second", "third", "fourth"].into_iter().zip(order) {
         starts[block] = made.put(label, &blocks[block]);
     }
-    starts[4] = made.bytes.len() as u64;
+    starts[4] = made.end();
+    let index = index(version, &blocks, starts);
+    match version {
+        Version::V3_0 => {
+            made.put("index", &index);
+            made.put("tail", Tail { index_size: 4.into(), num_blocks: 4.into() }.as_bytes());
+        }
+        Version::Alpha3 => put_alpha_table(&mut made, &index),
+        Version::V4Footer => {
+            made.put("index", &index);
+            made.put("head", head.as_bytes());
+        }
+        _ => made = made.patch("index", 0, &index),
+    }
+    made
+}
+
+/// Builds the index of blocks that start and end at `starts`.
+fn index(version: Version, blocks: &[Vec<u8>], starts: [u64; 5]) -> Vec<u8> {
     let mut index = Vec::new();
     match version {
         Version::V0_68 => starts.iter().for_each(|at| index.extend((*at as u32).to_be_bytes())),
@@ -183,39 +172,28 @@ fn made(version: Version) -> Made {
             }
         }
         Version::V4Header | Version::V4Footer => {
-            for (at, how) in starts[..4].iter().zip(algorithms) {
+            for (at, how) in starts[..4].iter().zip(algorithms(version)) {
                 index.extend((method(version, how) << METHOD_SHIFT | at).to_be_bytes());
             }
             index.extend(starts[4].to_be_bytes());
         }
     }
-    match version {
-        Version::V3_0 => {
-            made.put("index", &index);
-            made.put("tail", Tail { index_size: 4.into(), num_blocks: 4.into() }.as_bytes());
-        }
-        Version::Alpha3 => {
-            let table = AlphaTable {
-                num_blocks: 4.into(),
-                block_size: (BLOCK_LEN as u32).into(),
-                original_size: (BLOCK_LEN as u64 * 7 / 2).into(),
-            };
-            let at = made.put("table", table.as_bytes());
-            made.put("index", &index);
-            let flags = algorithms.map(|how| (method(version, how) as u32).to_be_bytes());
-            made.put("flags", flags.as_bytes());
-            let tail = AlphaTail {
-                table_offset: at.into(),
-                version: ALPHA_VERSION.into(),
-                signature: ALPHA_SIGNATURE,
-            };
-            made.put("tail", tail.as_bytes());
-        }
-        Version::V4Footer => {
-            made.put("index", &index);
-            made.put("head", head.as_bytes());
-        }
-        _ => made = made.patch("index", 0, &index),
-    }
-    made
+    index
+}
+
+/// Appends the table of the unreleased version 3, its index and its tail.
+fn put_alpha_table(made: &mut Made, index: &[u8]) {
+    let table = AlphaTable {
+        num_blocks: 4.into(),
+        block_size: (BLOCK_LEN as u32).into(),
+        original_size: (BLOCK_LEN as u64 * 7 / 2).into(),
+    };
+    let at = made.put("table", table.as_bytes());
+    made.put("index", index);
+    let version = Version::Alpha3;
+    let flags = algorithms(version).map(|how| (method(version, how) as u32).to_be_bytes());
+    made.put("flags", flags.as_bytes());
+    let tail =
+        AlphaTail { table_offset: at.into(), version: ALPHA_VERSION.into(), signature: ALPHA_SIGNATURE };
+    made.put("tail", tail.as_bytes());
 }

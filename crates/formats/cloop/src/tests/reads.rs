@@ -96,7 +96,7 @@ fn rows_are_read_as_far_as_they_are_wanted() {
     // More rows than are read at once, of the version whose offsets are sums.
     let block = encoded(Some(Algorithm::Zlib), &[7; BLOCK_LEN]);
     let count = 2500_u32;
-    let mut made = Made::default();
+    let mut made = LabelledImage::new(CloopVolume::open);
     made.put("head", head(b"3.0", BLOCK_LEN as u32, BLOCKS_IN_TAIL).as_bytes());
     for _ in 0..count {
         made.put("block", &block);

@@ -114,7 +114,8 @@ fn names_forks() {
 #[test]
 fn what_is_no_cloop_is_told_as_such() {
     for bytes in [vec![0; 1000], b"#!/bin/sh\necho cloop\n".repeat(20)] {
-        let image = Made { bytes, ..Made::default() };
+        let mut image = LabelledImage::new(CloopVolume::open);
+        image.bytes = bytes;
         refused(&image, ErrorKind::Corrupt, "neither the head at 0x0");
     }
 }

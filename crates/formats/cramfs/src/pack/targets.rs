@@ -97,7 +97,9 @@ fn encode(encoder: &mut dyn Encoder, page: &[u8], may_store: bool, out: &mut Vec
     let len = encoder.compress(page, &mut out[start..]).map_err(Error::failed)?;
     out.truncate(start + len.unwrap_or(0));
     match len {
-        None if !may_store => Err(Error::failed("internal: a page grew too much when it was compressed")),
+        None if !may_store => Err(Error::failed(format!(
+            "cannot compress a link target: deflate adds more than {GROWTH_MAX} bytes to it"
+        ))),
         len => Ok(len.is_some()),
     }
 }

@@ -1,8 +1,6 @@
 //! Maps of files that are stored in chunks: a block number a chunk.
 
-use super::file_map::internal;
 use crate::disk::{self, ChunkIndex};
-use packfs_core::Result;
 use packfs_format::{Cluster, ClusterForm};
 use zerocopy::IntoBytes;
 
@@ -19,34 +17,17 @@ pub(super) struct ChunkMap {
 }
 
 impl ChunkMap {
-    /// Errors: `Failed` for clusters that are no multiples of the chunk.
-    pub(super) fn new(
-        size: u64,
-        clusters: &[Cluster],
-        chunk_len: u64,
-        block_bits: u32,
-        indexes: bool,
-    ) -> Result<Self> {
-        let mut blocks = Vec::with_capacity(size.div_ceil(chunk_len) as usize);
-        let mut end = 0;
+    /// Returns the map of clusters that are multiples of `chunk_len`, but for the last.
+    pub(super) fn new(clusters: &[Cluster], chunk_len: u64, block_bits: u32, indexes: bool) -> Self {
+        let mut blocks = Vec::new();
         for cluster in clusters {
-            if end % chunk_len != 0 {
-                return Err(internal("a chunk that is too short"));
-            }
-            end += cluster.len;
             let mut offset = cluster.offset;
             for _ in 0..cluster.len.div_ceil(chunk_len) {
                 blocks.push((cluster.form != ClusterForm::Hole).then_some(offset >> block_bits));
                 offset += chunk_len;
             }
         }
-        match end == size {
-            true => Ok(ChunkMap {
-                indexes,
-                ..ChunkMap::of_blocks(blocks, chunk_len.trailing_zeros() - block_bits)
-            }),
-            false => Err(internal("chunks and their file have other lengths")),
-        }
+        ChunkMap { indexes, ..ChunkMap::of_blocks(blocks, chunk_len.trailing_zeros() - block_bits) }
     }
 
     /// A map of chunks of one block.

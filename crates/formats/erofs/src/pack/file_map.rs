@@ -1,7 +1,6 @@
 //! Where the bytes of one compressed file lie, in the words of the format rather than of the pack
 //! engine.
 
-use packfs_core::{Error, Result};
 use packfs_format::{Cluster, ClusterForm, TailPlace};
 
 /// What a stretch of a file is.
@@ -49,15 +48,8 @@ pub(super) struct FileMap {
 }
 
 impl FileMap {
-    /// The map of a file of `size` bytes. What `clusters` leave is its tail.
-    ///
-    /// Errors: `Failed` if they do not add up.
-    pub(super) fn new(
-        size: u64,
-        clusters: &[Cluster],
-        tail: Option<TailPlace>,
-        algorithms: [u8; 2],
-    ) -> Result<Self> {
+    /// Returns the map of a file of `size` bytes. `tail` holds what `clusters` leave.
+    pub(super) fn new(size: u64, clusters: &[Cluster], tail: Option<TailPlace>, algorithms: [u8; 2]) -> Self {
         let mut map = FileMap { size, pieces: Vec::with_capacity(clusters.len() + 1), algorithms };
         let mut start = 0;
         for cluster in clusters {
@@ -71,23 +63,18 @@ impl FileMap {
             map.pieces.push(Piece { start, len: cluster.len, offset, stored_len, form, second });
             start += cluster.len;
         }
-        let tail_len =
-            size.checked_sub(start).ok_or_else(|| internal("clusters hold more than their file"))?;
-        let piece =
-            |stored_len, form| Piece { start, len: tail_len, offset: 0, stored_len, form, second: false };
+        debug_assert!(start <= size && (tail.is_some() || start == size), "clusters make up their file");
+        let len = size.saturating_sub(start);
+        let piece = |stored_len, form| Piece { start, len, offset: 0, stored_len, form, second: false };
         match tail {
             Some(TailPlace::Packed { offset }) => map.pieces.push(piece(0, Form::Fragment(offset))),
             Some(TailPlace::Inline(tail)) => {
                 map.pieces.push(piece(tail.stored_len, Form::Inline { compressed: tail.compressed }));
             }
-            None if tail_len > 0 => return Err(internal("clusters hold less than their file")),
             None => {}
         }
-        if map.pieces.iter().any(|piece| piece.len == 0) {
-            return Err(internal("a cluster without bytes"));
-        }
         map.promote_second();
-        Ok(map)
+        map
     }
 
     /// Where nothing is compressed with the first algorithm the second becomes the first.
@@ -131,9 +118,4 @@ impl FileMap {
             piece.offset = offset;
         }
     }
-}
-
-/// What the pack engine must not do.
-pub(super) fn internal(what: &str) -> Error {
-    Error::failed(format!("internal: {what}"))
 }

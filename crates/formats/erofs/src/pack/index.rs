@@ -8,12 +8,12 @@ mod compact;
 mod extents;
 mod heads;
 
-use super::file_map::{FileMap, Form, Piece, internal};
+use super::file_map::{FileMap, Form, Piece};
 use crate::disk::{self, MapHeader};
 use crate::options::IndexForm;
 use extents::Extents;
 use heads::Heads;
-use packfs_core::Result;
+use packfs_core::{Error, Result};
 use zerocopy::IntoBytes;
 
 /// What the chosen index asks of the image.
@@ -68,31 +68,66 @@ pub(super) struct Choice {
     pub block_bits: u32,
 }
 
+impl Body {
+    /// Returns the compact form if it is allowed and can hold the heads, else the full one.
+    fn of_heads(heads: Heads, form: IndexForm, start: u64) -> Self {
+        let header_end = start.next_multiple_of(disk::MAP_HEADER_ALIGN) + size_of::<MapHeader>() as u64;
+        let two_bytes = (form != IndexForm::Full).then(|| compact::allowed(&heads, header_end)).flatten();
+        match two_bytes {
+            Some(two_bytes) => Body::Compact { heads, two_bytes },
+            None => Body::Full(heads),
+        }
+    }
+}
+
 impl<'a> Index<'a> {
-    /// The shortest index that is allowed for a file whose inode and xattrs take `start` bytes.
+    /// Returns the shortest index that is allowed for a file whose inode and xattrs take `start`
+    /// bytes; at equal length that of logical clusters, which every kernel reads.
     ///
-    /// Errors: `Failed` for clusters that no index can tell.
+    /// Errors: `TooLarge` for a file beyond 2^32 blocks that extents cannot hold.
     pub(super) fn choose(map: &'a FileMap, choice: Choice, start: u64) -> Result<Self> {
-        let block_bits = choice.block_bits;
+        let index = |body, uses, block_count| Index {
+            map,
+            body,
+            start,
+            block_bits: choice.block_bits,
+            uses,
+            block_count,
+        };
         if let Some(offset) = map.whole_fragment() {
             let uses = Uses { fragments: true, ..Uses::default() };
-            return Ok(Index {
-                map,
-                body: Body::WholeFragment(offset),
-                start,
-                block_bits,
-                uses,
-                block_count: 0,
-            });
+            return Ok(index(Body::WholeFragment(offset), uses, 0));
         }
-        let mut best: Option<Index<'a>> = None;
-        for (body, uses, block_count) in bodies(map, choice, start)? {
-            let index = Index { map, body, start, block_bits, uses, block_count };
-            if best.as_ref().is_none_or(|best| index.len() < best.len()) {
-                best = Some(index);
+        let mut uses = uses(map, choice.block_bits);
+        let within_block = (1 << choice.block_bits) - 1;
+        let amid = |piece: &Piece| piece.form == Form::Plain && piece.start & within_block != 0;
+        uses.interlaced = choice.interlaced && map.pieces.iter().any(amid);
+        let may_have_extents = choice.wide
+            && matches!(choice.form, IndexForm::Auto | IndexForm::Extents)
+            && map.inline_len() == 0
+            && !uses.interlaced;
+        let only_extents = choice.byte_aligned || may_have_extents && choice.form == IndexForm::Extents;
+        let heads = if only_extents { None } else { Heads::new(map, choice.block_bits) };
+        let of_heads = heads.map(|heads| {
+            let block_count = heads.block_count();
+            index(Body::of_heads(heads, choice.form, start), uses, block_count)
+        });
+        let of_extents = || {
+            let extents = Extents::new(map, choice.block_bits, choice.byte_aligned);
+            let block_count = extents.stored_len().div_ceil(1 << choice.block_bits);
+            index(Body::Extents(extents), Uses { extents: true, second: false, ..uses }, block_count)
+        };
+        match of_heads {
+            Some(of_heads) if may_have_extents => {
+                let of_extents = of_extents();
+                Ok(if of_extents.len() < of_heads.len() { of_extents } else { of_heads })
             }
+            Some(of_heads) => Ok(of_heads),
+            None if uses.inline || uses.interlaced => Err(Error::too_large(
+                "a file with an inline tail or interlaced blocks lies beyond 2^32 blocks",
+            )),
+            None => Ok(of_extents()),
         }
-        best.ok_or_else(|| internal("clusters that no index of this image can tell"))
     }
 
     /// The data layout in `i_format`.
@@ -185,39 +220,6 @@ impl<'a> Index<'a> {
             h_clusterbits: 0,
         }
     }
-}
-
-/// Every body that is allowed and can tell the file, those preferred at equal length first.
-fn bodies(map: &FileMap, choice: Choice, start: u64) -> Result<Vec<(Body, Uses, u64)>> {
-    let mut bodies = Vec::with_capacity(3);
-    let mut uses = uses(map, choice.block_bits);
-    let within_block = (1 << choice.block_bits) - 1;
-    let amid = |piece: &Piece| piece.form == Form::Plain && piece.start & within_block != 0;
-    uses.interlaced = choice.interlaced && map.pieces.iter().any(amid);
-    let inline = map.inline_len() > 0;
-    let only_extents = choice.byte_aligned || map.pieces.iter().any(|piece| piece.form == Form::Hole);
-    let with_extents = choice.wide
-        && matches!(choice.form, IndexForm::Auto | IndexForm::Extents)
-        && !inline
-        && !uses.interlaced;
-    let fixed = choice.form == IndexForm::Extents && with_extents;
-    if !only_extents && !fixed {
-        let heads = Heads::new(map, choice.block_bits)?;
-        let block_count = heads.block_count();
-        let header_end = start.next_multiple_of(disk::MAP_HEADER_ALIGN) + size_of::<MapHeader>() as u64;
-        let two_bytes =
-            (choice.form != IndexForm::Full).then(|| compact::allowed(&heads, header_end)).flatten();
-        bodies.push(match two_bytes {
-            Some(two_bytes) => (Body::Compact { heads, two_bytes }, uses, block_count),
-            None => (Body::Full(heads), uses, block_count),
-        });
-    }
-    if with_extents {
-        let extents = Extents::new(map, choice.block_bits, choice.byte_aligned);
-        let block_count = extents.stored_len().div_ceil(1 << choice.block_bits);
-        bodies.push((Body::Extents(extents), Uses { extents: true, second: false, ..uses }, block_count));
-    }
-    Ok(bodies)
 }
 
 fn uses(map: &FileMap, block_bits: u32) -> Uses {

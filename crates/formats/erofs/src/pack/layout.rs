@@ -6,7 +6,6 @@
 //! them. First everything gets a place, then it is written from front to back.
 
 use super::features::Features;
-use super::file_map::internal;
 use super::metabox::Metabox;
 use super::node::{Nodes, Shape, Spot, at_node};
 use super::plan::head_len;
@@ -48,9 +47,6 @@ pub(super) fn write(
     zone.write(&nodes, features, put)
 }
 
-/// Maps of data grow when their device moves, but seldom: each pass finds where it may be at the
-/// earliest.
-const DEVICE_PLACE_TRIES: u32 = 16;
 /// The index of the metabox takes less than this part of it, as clusters have 4 KiB of input and
 /// records 32 bytes at most...
 const METABOX_INDEX_SHARE: u64 = 64;
@@ -151,7 +147,8 @@ impl Zone {
     /// data are depends on where that is, a little.
     fn before_device(nodes: &mut Nodes<'_>, features: &mut Features) -> Result<Self> {
         let unit = superblock::image_unit(nodes.options);
-        for _ in 0..DEVICE_PLACE_TRIES {
+        // Ends: maps become longer only with wider block numbers, of which there are few widths.
+        loop {
             let mut used = *features;
             let zone = Zone::new(nodes, &mut used)?;
             let end = zone.end_max().next_multiple_of(unit);
@@ -161,7 +158,6 @@ impl Zone {
             }
             nodes.data_base = end;
         }
-        Err(internal("no place for the device"))
     }
 
     /// What the image does not reach beyond, in bytes.
@@ -276,13 +272,16 @@ impl Zone {
         out.write_at(prefix_start, &xattrs.prefixes)?;
         let (main, metabox) = self.items();
         self.write_items(nodes, &main, self.start, &mut out)?;
-        let metabox_nid = match self.metabox_end {
-            Some(end) => Some(self.write_metabox(nodes, &metabox, end, &mut features, &mut out)?),
-            None => None,
+        let metabox_nid = match (self.metabox_end, &nodes.options.metabox) {
+            (Some(end), Some(settings)) => {
+                Some(self.write_metabox(nodes, settings, (&metabox, end), &mut features, &mut out)?)
+            }
+            _ => None,
         };
         let end = out.end().max(self.start + self.end).next_multiple_of(block_len);
         if !options.devices.is_empty() && end > nodes.data_base {
-            return Err(internal("the image reaches into its device"));
+            let message = "cannot place the device: compressed metadata is longer than was estimated";
+            return Err(Error::failed(message).hint("-O metabox=off"));
         }
         let end = end.max(nodes.data_base);
         out.write_at(end, &[])?;
@@ -322,15 +321,13 @@ impl Zone {
     fn write_metabox(
         &self,
         nodes: &Nodes<'_>,
-        items: &[(u64, Item)],
-        end: u64,
+        settings: &options::Metabox,
+        (items, end): (&[(u64, Item)], u64),
         features: &mut Features,
         out: &mut Stream<'_>,
     ) -> Result<u64> {
-        let Some(options::Metabox { cluster_len, codec: settings, .. }) = &nodes.options.metabox else {
-            return Err(internal("no metabox"));
-        };
-        let algorithm = codec::number(settings.algorithm()).ok_or_else(|| internal("an unknown codec"))?;
+        let options::Metabox { cluster_len, codec: settings, .. } = settings;
+        let algorithm = codec::number(settings.algorithm())?;
         out.write_at(self.start + self.end, &[])?;
         out.begin("compressed metadata")?;
         let mut metabox = Metabox::new(out, settings, algorithm, *cluster_len)?;

@@ -35,7 +35,7 @@ impl<'s, 'a> Metabox<'s, 'a> {
         })
     }
 
-    fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+    fn add(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(self.cluster_len - self.raw.len()));
             self.raw.extend_from_slice(now);
@@ -75,11 +75,12 @@ impl<'s, 'a> Metabox<'s, 'a> {
 }
 
 impl Sink for Metabox<'_, '_> {
-    fn write_at(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
-        let gap = position.checked_sub(self.map.size + self.raw.len() as u64);
-        let gap = gap.ok_or_else(|| Error::failed("internal: metadata was laid out over other metadata"))?;
-        // Gaps are shorter than a block.
-        self.append(&vec![0; gap as usize])?;
-        self.append(bytes)
+    fn end(&self) -> u64 {
+        self.map.size + self.raw.len() as u64
+    }
+
+    fn append(&mut self, zeros: usize, bytes: &[u8]) -> Result<()> {
+        self.add(&vec![0; zeros])?;
+        self.add(bytes)
     }
 }

@@ -6,7 +6,7 @@
 use super::chunks::ChunkMap;
 use super::dirs;
 use super::features::Features;
-use super::file_map::{FileMap, internal};
+use super::file_map::FileMap;
 use super::index::{Choice, Index};
 use super::inodes::{self, COMPACT_LEN, DataWords, EXTENDED_LEN, InodeFacts};
 use super::plan::knows_chunks;
@@ -16,11 +16,9 @@ use super::xattrs::{XattrTables, icount};
 use crate::codec;
 use crate::disk;
 use crate::options::{IndexForm, Options};
-use packfs_codec::CodecSettings;
 use packfs_core::{Error, FileType, Meta, NodeId, NodeKind, Result, Tree};
 use packfs_format::{
-    Cluster, ClusterForm, ClusterRecipe, Clusters, FileForm, FilePlace, InlineTail, Placed, Plan, Recipe,
-    TailPlace,
+    Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, Placed, Plan, Recipe, TailPlace,
 };
 use std::borrow::Cow;
 
@@ -77,6 +75,13 @@ enum Data<'a> {
         map: FileMap,
         spilled: Option<InlineTail>,
     },
+}
+
+/// A file's data but for its tail.
+enum Mapped {
+    Flat { start_block: u64 },
+    Chunks(ChunkMap),
+    Clusters(FileMap),
 }
 
 /// Where a node's bytes are to stand.
@@ -167,34 +172,44 @@ impl<'a> Nodes<'a> {
         if len == 0 {
             return Ok(Data::None { word: 0 });
         }
-        let clusters = &*self.clusters_of(place);
-        let whole_fragment = clusters.is_empty() && matches!(place.tail, Some(TailPlace::Packed { .. }));
-        if whole_fragment {
-            let map = FileMap::new(len, &[], place.tail, [0; 2])?;
-            return Ok(Data::Clusters { map, spilled: None });
+        match (self.mapped(len, place)?, place.tail) {
+            (Mapped::Flat { start_block }, Some(TailPlace::Inline(tail))) => {
+                self.flat_data(len, start_block, tail, head_len)
+            }
+            (Mapped::Flat { start_block }, _) => Ok(Data::Flat { start_block, tail: None }),
+            (Mapped::Chunks(map), _) => Ok(Data::Chunks(map)),
+            (Mapped::Clusters(map), tail) => Ok(self.clusters_data(map, tail)),
         }
-        match place.form {
-            FileForm::Flat => self.flat_data(len, place, head_len),
+    }
+
+    fn mapped(&self, len: u64, place: &FilePlace<Clusters>) -> Result<Mapped> {
+        let clusters = &*self.clusters_of(place);
+        if clusters.is_empty() && matches!(place.tail, Some(TailPlace::Packed { .. })) {
+            return Ok(Mapped::Clusters(FileMap::new(len, &[], place.tail, [0; 2])));
+        }
+        Ok(match place.form {
+            FileForm::Flat => Mapped::Flat { start_block: (self.data_base + place.start) >> self.block_bits },
             FileForm::Chunks { chunk_len } => {
                 if self.options.wide && clusters.iter().all(|cluster| cluster.form == ClusterForm::Hole) {
-                    return Ok(Data::Flat { start_block: disk::EROFS_NULL_ADDR_48, tail: None });
+                    return Ok(Mapped::Flat { start_block: disk::EROFS_NULL_ADDR_48 });
                 }
                 let indexes = self.options.typed.chunk_indexes;
-                Ok(Data::Chunks(ChunkMap::new(len, clusters, chunk_len, self.block_bits, indexes)?))
+                Mapped::Chunks(ChunkMap::new(clusters, chunk_len, self.block_bits, indexes))
             }
             FileForm::Clusters { recipe } => {
-                let Some(Recipe::Clusters(ClusterRecipe { codec, second, .. })) =
-                    self.recipes.get(usize::from(recipe))
-                else {
-                    return Err(internal("clusters of a recipe that makes none"));
-                };
-                let number = |codec: &CodecSettings| {
-                    codec::number(codec.algorithm()).ok_or_else(|| internal("an unknown codec"))
-                };
-                let algorithms = [number(codec)?, number(second.as_ref().unwrap_or(codec))?];
-                Ok(self.clusters_data(FileMap::new(len, clusters, place.tail, algorithms)?, place))
+                let algorithms = self.algorithms(self.recipes.get(usize::from(recipe)))?;
+                Mapped::Clusters(FileMap::new(len, clusters, place.tail, algorithms))
             }
-        }
+        })
+    }
+
+    /// Returns the numbers of a recipe's first and second codec; files of other recipes have plain
+    /// clusters only.
+    fn algorithms(&self, recipe: Option<&Recipe>) -> Result<[u8; 2]> {
+        let Some(Recipe::Clusters(recipe)) = recipe else { return Ok([0; 2]) };
+        let first = codec::number(recipe.codec.algorithm())?;
+        let second = recipe.second.as_ref().map(|codec| codec::number(codec.algorithm()));
+        Ok([first, second.transpose()?.unwrap_or(first)])
     }
 
     /// The clusters of a file, with places in the whole address space.
@@ -210,13 +225,7 @@ impl<'a> Nodes<'a> {
         Cow::Owned(clusters.iter().map(moved).collect())
     }
 
-    fn flat_data(&self, len: u64, place: &FilePlace<Clusters>, head_len: u64) -> Result<Data<'a>> {
-        let start_block = (self.data_base + place.start) >> self.block_bits;
-        let tail = match place.tail {
-            None => return Ok(Data::Flat { start_block, tail: None }),
-            Some(TailPlace::Inline(tail)) if !tail.compressed => tail,
-            Some(_) => return Err(internal("a tail that no flat file has")),
-        };
+    fn flat_data(&self, len: u64, start_block: u64, tail: InlineTail, head_len: u64) -> Result<Data<'a>> {
         if room::fits(self.block_len(), head_len, tail.stored_len.into()) {
             return Ok(Data::Flat { start_block, tail: Some(tail) });
         }
@@ -227,14 +236,15 @@ impl<'a> Nodes<'a> {
             return Ok(Data::Owned(Cow::Owned(bytes)));
         }
         if !knows_chunks(self.options) {
-            return Err(internal("a tail that does not fit beside its inode"));
+            let message = "cannot store the tail of a file: it does not fit beside its inode";
+            return Err(Error::failed(message).hint("-O kernel=5.15 allows chunks, which need no such place"));
         }
         let blocks = (start_block..start_block + full_blocks).map(Some).collect();
         Ok(Data::SpilledChunks { blocks, tail })
     }
 
-    fn clusters_data(&self, map: FileMap, place: &FilePlace<Clusters>) -> Data<'a> {
-        let spilled = match place.tail {
+    fn clusters_data(&self, map: FileMap, tail: Option<TailPlace>) -> Data<'a> {
+        let spilled = match tail {
             // An index ends at a multiple of 8 bytes, so that this is the worst that can happen.
             Some(TailPlace::Inline(tail)) if !room::fits(self.block_len(), 24, tail.stored_len.into()) => {
                 Some(tail)
@@ -426,15 +436,15 @@ impl<'a> Nodes<'a> {
     pub(super) fn packed(&self, number: u32, features: &mut Features) -> Result<Option<Vec<u8>>> {
         let Some((place, len)) = self.placed.data.packed.filter(|&(_, len)| len > 0) else { return Ok(None) };
         let facts = self.special_facts(len, number);
-        let data = self.file_data(len, &place, EXTENDED_LEN)?;
         let mut out = Vec::new();
-        match data {
-            Data::Flat { start_block, tail: None } => {
+        // The packed stream has no tail of its own.
+        match self.mapped(len, &FilePlace { tail: None, ..place })? {
+            Mapped::Flat { start_block } => {
                 let extended = inodes::is_extended(&facts, &self.times, start_block);
                 let words = DataWords { layout: disk::EROFS_INODE_FLAT_PLAIN, word: start_block };
                 inodes::write(&mut out, &facts, &self.times, words, extended);
             }
-            Data::Chunks(map) => {
+            Mapped::Chunks(map) => {
                 features.chunks = true;
                 let extended = inodes::is_extended(&facts, &self.times, 0);
                 let words = DataWords { layout: disk::EROFS_INODE_CHUNK_BASED, word: map.format() };
@@ -442,12 +452,7 @@ impl<'a> Nodes<'a> {
                 let start = out.len() as u64;
                 map.write(&mut out, start);
             }
-            Data::Clusters { map, spilled: None }
-                if map.inline_len() == 0 && map.whole_fragment().is_none() =>
-            {
-                self.write_special(&mut out, &facts, &map, features)?;
-            }
-            _ => return Err(internal("a packed stream whose end lies elsewhere")),
+            Mapped::Clusters(map) => self.write_special(&mut out, &facts, &map, features)?,
         }
         Ok(Some(out))
     }

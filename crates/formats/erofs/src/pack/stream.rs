@@ -1,7 +1,7 @@
 //! Metadata on its way out: written from front to back, handed on in large sections, hashed for the
 //! image's id.
 
-use packfs_core::{Error, Result};
+use packfs_core::Result;
 use packfs_format::Section;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -11,10 +11,19 @@ const SECTION_LEN: usize = 1 << 20;
 /// Who takes sections.
 pub(super) type Put<'a> = &'a mut dyn FnMut(Section) -> Result<()>;
 
-/// Where metadata goes, at rising positions.
+/// Metadata on its way out, at rising positions.
 pub(super) trait Sink {
-    /// Writes bytes at a position; what lies between them and the last ones is zeros.
-    fn write_at(&mut self, position: u64, bytes: &[u8]) -> Result<()>;
+    /// Returns the position of the next byte.
+    fn end(&self) -> u64;
+
+    /// Appends zeros, then bytes.
+    fn append(&mut self, zeros: usize, bytes: &[u8]) -> Result<()>;
+
+    /// Writes bytes at a position, after zeros from the end of the bytes before.
+    fn write_at(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
+        debug_assert!(position >= self.end(), "metadata is laid out over other metadata");
+        self.append(position.saturating_sub(self.end()) as usize, bytes)
+    }
 }
 
 /// Metadata that is stored as it is. Positions are from the start of the image.
@@ -40,11 +49,6 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Where the next byte would go.
-    pub(super) fn end(&self) -> u64 {
-        self.start + self.buffer.len() as u64
-    }
-
     fn flush(&mut self) -> Result<()> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -64,10 +68,12 @@ impl<'a> Stream<'a> {
 }
 
 impl Sink for Stream<'_> {
-    fn write_at(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
-        let gap = position.checked_sub(self.end());
-        let gap = gap.ok_or_else(|| Error::failed("internal: metadata was laid out over other metadata"))?;
-        self.buffer.resize(self.buffer.len() + gap as usize, 0);
+    fn end(&self) -> u64 {
+        self.start + self.buffer.len() as u64
+    }
+
+    fn append(&mut self, zeros: usize, bytes: &[u8]) -> Result<()> {
+        self.buffer.resize(self.buffer.len() + zeros, 0);
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() >= SECTION_LEN { self.flush() } else { Ok(()) }
     }

@@ -1,7 +1,6 @@
 //! The superblock with the settings of codecs behind it: written last, when everything is known.
 
 use super::features::Features;
-use super::file_map::internal;
 use super::plan::{DEVICES_AT, head_len};
 use super::times::Times;
 use crate::checksum::crc32c;
@@ -64,7 +63,10 @@ pub(super) fn write(
     let needed =
         kernel::needed(features.incompat(), features.algorithms(), options.block_len.trailing_zeros() as u8);
     if needed > options.kernel {
-        return Err(internal("the image uses what its kernel lacks"));
+        let version = |(major, minor): kernel::Version| format!("Linux {major}.{minor}");
+        let (needed, allowed) = (version(needed), version(options.kernel));
+        let message = format!("the image needs {needed}, but -O kernel allows {allowed} at most");
+        return Err(Error::failed(message));
     }
     let mut superblock = describe(options, features, times, places)?;
     let extension_len = if features.metabox { disk::EROFS_SB_EXTSLOT_SIZE } else { 0 };
@@ -91,7 +93,8 @@ pub(super) fn write(
 }
 
 fn describe(options: &Options, features: &Features, times: &Times, places: &Places) -> Result<SuperBlock> {
-    let block = |block: u64| u32::try_from(block).map_err(|_| internal("metadata beyond 2^32 blocks"));
+    let block =
+        |block: u64| u32::try_from(block).map_err(|_| Error::too_large("metadata starts beyond 2^32 blocks"));
     let compat = [
         (options.typed.checksum, disk::EROFS_FEATURE_COMPAT_SB_CHKSUM),
         (true, disk::EROFS_FEATURE_COMPAT_MTIME),
@@ -101,7 +104,8 @@ fn describe(options: &Options, features: &Features, times: &Times, places: &Plac
     ];
     let wide_root = places.root_nid > u64::from(u16::MAX) || places.image_blocks > u64::from(u32::MAX);
     if wide_root && !features.wide {
-        return Err(internal("the root is too far from the start of the metadata"));
+        let message = format!("the root has node number {}, at most 65535 allowed", places.root_nid);
+        return Err(Error::too_large(message).hint("-O 48bit=on allows more, and needs Linux 6.15"));
     }
     let lz4_distance = if features.algorithms() == 1 { disk::LZ4_DISTANCE_MAX } else { 0 };
     // Where the time of making does not fit, the epoch alone is told.

@@ -10,21 +10,15 @@ mod refuses;
 use crate::disk::*;
 use crate::reader::Reader;
 use crate::volume::ErofsVolume;
-use packfs_core::Result;
-use packfs_format::{DirCursor, Finding, InodeId, InodeKind, Volume};
-use packfs_testkit::{BytesImage, read_all};
-use std::collections::HashMap;
+use packfs_format::{DirCursor, InodeId, InodeKind, Volume};
+use packfs_testkit::{BytesImage, LabelledImage};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use zerocopy::{Immutable, IntoBytes};
 
 /// An image under construction: inodes from block 1 on, one slot of 512 bytes each; data from block
 /// 8 on.
-#[derive(Clone)]
-struct Made {
-    bytes: Vec<u8>,
-    labels: HashMap<&'static str, usize>,
-}
+type Made = LabelledImage<ErofsVolume>;
 
 /// Blocks of the images.
 const BLOCK_LEN: usize = 4096;
@@ -33,40 +27,25 @@ const NID_STEP: u64 = 16;
 const DIR: u16 = 0o040_755;
 const FILE: u16 = 0o100_644;
 
-impl Made {
-    fn put(
+trait PutStructure {
+    /// Puts a structure and returns where it ends.
+    fn put_structure(
         &mut self,
-        label: &'static str,
+        label: &str,
+        at: usize,
+        structure: &(impl IntoBytes + Immutable + ?Sized),
+    ) -> usize;
+}
+
+impl PutStructure for Made {
+    fn put_structure(
+        &mut self,
+        label: &str,
         at: usize,
         structure: &(impl IntoBytes + Immutable + ?Sized),
     ) -> usize {
-        let bytes = structure.as_bytes();
-        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
-        self.labels.insert(label, at);
-        at + bytes.len()
-    }
-
-    /// Overwrites bytes `within` bytes behind a label.
-    fn patch(mut self, label: &str, within: usize, bytes: &[u8]) -> Self {
-        let at = self.labels.get(label).unwrap_or_else(|| panic!("no {label}")) + within;
-        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
-        self
-    }
-
-    fn open(&self) -> Result<ErofsVolume> {
-        ErofsVolume::open(Arc::new(BytesImage(self.bytes.clone())), Vec::new())
-    }
-
-    /// Opens and reads everything but file data.
-    fn read_all(&self) -> Result<()> {
-        read_all(&self.open()?, 20)
-    }
-
-    /// What the check finds.
-    fn findings(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        self.open().unwrap().check(&mut |finding| findings.push(finding)).unwrap();
-        findings
+        self.put_at(label, at, structure.as_bytes());
+        at + structure.as_bytes().len()
     }
 }
 
@@ -105,7 +84,8 @@ fn at(number: u64) -> usize {
 
 /// The true image: a root with a file of each layout, an attribute and a link.
 fn made() -> Made {
-    let mut made = Made { bytes: vec![0; 32 * BLOCK_LEN], labels: HashMap::new() };
+    let mut made = LabelledImage::new(|image| ErofsVolume::open(image, Vec::new()));
+    made.bytes = vec![0; 32 * BLOCK_LEN];
     let super_block = SuperBlock {
         magic: EROFS_SUPER_MAGIC_V1.into(),
         blkszbits: 12,
@@ -125,9 +105,9 @@ fn made() -> Made {
         packed_nid: nid(8).into(),
         ..SuperBlock::default()
     };
-    let end = made.put("super", EROFS_SUPER_OFFSET as usize, &super_block);
-    let end = made.put("cfg length", end, &CfgLength { size: 14.into() });
-    made.put(
+    let end = made.put_structure("super", EROFS_SUPER_OFFSET as usize, &super_block);
+    let end = made.put_structure("cfg length", end, &CfgLength { size: 14.into() });
+    made.put_structure(
         "lz4",
         end,
         &Lz4Cfgs { max_distance: 65_535.into(), max_pclusterblks: 16.into(), ..Lz4Cfgs::default() },
@@ -143,38 +123,38 @@ fn made() -> Made {
         ("link", nid(9), EROFS_FT_SYMLINK),
         ("plain", nid(2), EROFS_FT_REG_FILE),
     ]);
-    let end = made.put("root", at(1), &inode(EROFS_INODE_FLAT_INLINE, DIR, root.len() as u32, 0));
-    made.put("listing", end, &*root);
-    made.put("plain", at(2), &inode(EROFS_INODE_FLAT_PLAIN, FILE, 5000, 8));
+    let end = made.put_structure("root", at(1), &inode(EROFS_INODE_FLAT_INLINE, DIR, root.len() as u32, 0));
+    made.put_structure("listing", end, &*root);
+    made.put_structure("plain", at(2), &inode(EROFS_INODE_FLAT_PLAIN, FILE, 5000, 8));
     let mut inline = inode(EROFS_INODE_FLAT_INLINE, FILE, 4100, 10);
     inline.i_xattr_icount = 4.into();
-    let end = made.put("inline", at(3), &inline);
-    let end = made.put("xattr head", end, &XattrIbodyHeader::default());
+    let end = made.put_structure("inline", at(3), &inline);
+    let end = made.put_structure("xattr head", end, &XattrIbodyHeader::default());
     let entry = XattrEntry { e_name_len: 1, e_name_index: EROFS_XATTR_INDEX_USER, e_value_size: 5.into() };
-    let end = made.put("xattr", end, &entry);
-    made.put("xattr name", end, b"xvalue");
-    made.put("tail", at(3) + 32 + 24, b"tail");
+    let end = made.put_structure("xattr", end, &entry);
+    made.put_structure("xattr name", end, b"xvalue");
+    made.put_structure("tail", at(3) + 32 + 24, b"tail");
     let chunks = inode(EROFS_INODE_CHUNK_BASED, FILE, 10_000, u32::from(EROFS_CHUNK_FORMAT_INDEXES));
-    let end = made.put("chunks", at(4), &chunks);
+    let end = made.put_structure("chunks", at(4), &chunks);
     let rows = [(0, 11), (u16::MAX, u32::MAX), (0, 12)].map(|(hi, lo)| ChunkIndex {
         startblk_hi: hi.into(),
         startblk_lo: lo.into(),
         ..ChunkIndex::default()
     });
-    made.put("rows", end, &rows);
+    made.put_structure("rows", end, &rows);
     full(&mut made);
     compact(&mut made);
     encoded(&mut made);
-    made.put("packed", at(8), &inode(EROFS_INODE_FLAT_PLAIN, FILE, 4096, 20));
-    let end = made.put("link", at(9), &inode(EROFS_INODE_FLAT_INLINE, 0o120_777, 6, 0));
-    made.put("target", end, b"target");
+    made.put_structure("packed", at(8), &inode(EROFS_INODE_FLAT_PLAIN, FILE, 4096, 20));
+    let end = made.put_structure("link", at(9), &inode(EROFS_INODE_FLAT_INLINE, 0o120_777, 6, 0));
+    made.put_structure("target", end, b"target");
     made
 }
 
 /// Two clusters, the second one partial, with a full index.
 fn full(made: &mut Made) {
-    let end = made.put("full", at(5), &inode(EROFS_INODE_COMPRESSED_FULL, FILE, 20_000, 2));
-    let end = made.put("full map", end, &MapHeader::default());
+    let end = made.put_structure("full", at(5), &inode(EROFS_INODE_COMPRESSED_FULL, FILE, 20_000, 2));
+    let end = made.put_structure("full map", end, &MapHeader::default());
     let head = |advise: u16, offset: u16, block: u32| LclusterIndex {
         di_advise: advise.into(),
         di_clusterofs: offset.into(),
@@ -189,31 +169,31 @@ fn full(made: &mut Made) {
         later(1, 2),
         later(2, 1),
     ];
-    made.put("full index", end + 8, &index);
+    made.put_structure("full index", end + 8, &index);
 }
 
 /// Three clusters: compressed, plain, and one in the packed inode, with a compact index of 4-byte
 /// entries.
 fn compact(made: &mut Made) {
-    let end = made.put("compact", at(6), &inode(EROFS_INODE_COMPRESSED_COMPACT, FILE, 16_000, 2));
+    let end = made.put_structure("compact", at(6), &inode(EROFS_INODE_COMPRESSED_COMPACT, FILE, 16_000, 2));
     let header = MapHeader {
         h_u: 96.into(),
         h_advise: Z_EROFS_ADVISE_FRAGMENT_PCLUSTER.into(),
         ..MapHeader::default()
     };
-    let end = made.put("compact map", end, &header);
+    let end = made.put_structure("compact map", end, &header);
     let entry = |kind: u8, lo: u16| (u16::from(kind) << 12 | lo).to_le_bytes();
     let pack = |one: [u8; 2], other: [u8; 2], base: u32| [&one[..], &other, &base.to_le_bytes()].concat();
     let first = pack(entry(Z_EROFS_LCLUSTER_TYPE_HEAD1, 0), entry(Z_EROFS_LCLUSTER_TYPE_NONHEAD, 1), 15);
     let second = pack(entry(Z_EROFS_LCLUSTER_TYPE_PLAIN, 0), entry(Z_EROFS_LCLUSTER_TYPE_HEAD1, 0), 16);
-    made.put("compact index", end, &*[first, second].concat());
+    made.put_structure("compact index", end, &*[first, second].concat());
 }
 
 /// A hole, a plain extent and an LZ4 one, in records of 16 bytes.
 fn encoded(made: &mut Made) {
-    let end = made.put("encoded", at(7), &inode(EROFS_INODE_COMPRESSED_FULL, FILE, 300_000, 3));
+    let end = made.put_structure("encoded", at(7), &inode(EROFS_INODE_COMPRESSED_FULL, FILE, 300_000, 3));
     let advise = Z_EROFS_ADVISE_EXTENTS | 2 << Z_EROFS_ADVISE_EXTRECSZ_BIT;
-    let end = made.put(
+    let end = made.put_structure(
         "encoded map",
         end,
         &MapHeader { h_u: 3.into(), h_advise: advise.into(), ..MapHeader::default() },
@@ -224,7 +204,7 @@ fn encoded(made: &mut Made) {
     let start = end.next_multiple_of(16);
     let lz4 = (u32::from(Z_EROFS_COMPRESSION_LZ4) + 1) << Z_EROFS_EXTENT_PLEN_FMT_BIT;
     let records = [record(0, 0, 0), record(2000, 70_000, 200_000), record(3000 | lz4, 75_001, 201_500)];
-    made.put("records", start, &*records.concat());
+    made.put_structure("records", start, &*records.concat());
 }
 
 fn find(volume: &ErofsVolume, name: &str) -> InodeId {

@@ -46,6 +46,7 @@ struct Directory {
 
 /// All directories of a tree, in the order of path tables.
 pub(super) struct Directories {
+    /// The root is the first.
     rows: Vec<Directory>,
 }
 
@@ -114,7 +115,7 @@ impl Directories {
 
     /// First sector and length of the root.
     pub(super) fn root(&self) -> Result<(u32, u32)> {
-        let root = self.rows.first().ok_or_else(|| Error::failed("internal: a tree without a root"))?;
+        let root = &self.rows[0];
         Ok((sector(root.at)?, root.len()?))
     }
 

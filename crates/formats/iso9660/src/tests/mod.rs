@@ -10,11 +10,8 @@ mod refuses;
 
 use crate::disk::*;
 use crate::volume::Iso9660Volume;
-use packfs_core::Result;
-use packfs_format::{Finding, InodeId, Volume};
-use packfs_testkit::{BytesImage, read_all};
-use std::collections::HashMap;
-use std::sync::Arc;
+use packfs_format::{InodeId, Volume};
+use packfs_testkit::LabelledImage;
 use zerocopy::{FromZeros, IntoBytes};
 
 const SECTOR: usize = SECTOR_LEN as usize;
@@ -35,53 +32,29 @@ const PARTS: u32 = 31;
 const MOVED: u32 = 34;
 const SECTORS: u32 = 35;
 
-/// An image under construction; remembers where each labelled structure starts.
-#[derive(Clone)]
-struct Made {
-    bytes: Vec<u8>,
-    labels: HashMap<String, usize>,
+/// An image under construction.
+type Made = LabelledImage<Iso9660Volume>;
+
+trait PutSectors {
+    fn put_sector(&mut self, label: &str, sector: u32, bytes: &[u8]);
+
+    /// Puts records one after the other; each is labelled, and so is its system use area.
+    fn put_records(&mut self, sector: u32, records: &[(&str, Vec<u8>)]);
 }
 
-impl Made {
-    fn put(&mut self, label: &str, sector: u32, bytes: &[u8]) {
-        let at = sector as usize * SECTOR;
-        self.labels.insert(label.into(), at);
-        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+impl PutSectors for Made {
+    fn put_sector(&mut self, label: &str, sector: u32, bytes: &[u8]) {
+        self.put_at(label, sector as usize * SECTOR, bytes);
     }
 
-    /// Puts records one behind the other; each is labelled, and so is its system use area.
     fn put_records(&mut self, sector: u32, records: &[(&str, Vec<u8>)]) {
         let mut at = sector as usize * SECTOR;
         for (label, record) in records {
             let name_len = usize::from(record[32]);
-            self.labels.insert((*label).into(), at);
-            self.labels.insert(format!("{label} susp"), at + 33 + name_len + (name_len + 1) % 2);
-            self.bytes[at..at + record.len()].copy_from_slice(record);
+            self.put_at(label, at, record);
+            self.label(&format!("{label} susp"), at + 33 + name_len + (name_len + 1) % 2);
             at += record.len();
         }
-    }
-
-    /// Overwrites bytes `within` bytes behind a label.
-    fn patch(mut self, label: &str, within: usize, bytes: &[u8]) -> Self {
-        let at = self.labels.get(label).unwrap_or_else(|| panic!("no {label}")) + within;
-        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
-        self
-    }
-
-    fn open(&self) -> Result<Iso9660Volume> {
-        Iso9660Volume::open(Arc::new(BytesImage(self.bytes.clone())))
-    }
-
-    /// Opens and reads everything but file data.
-    fn read_all(&self) -> Result<()> {
-        read_all(&self.open()?, 100)
-    }
-
-    /// What the check finds.
-    fn findings(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        self.open().unwrap().check(&mut |finding| findings.push(finding)).unwrap();
-        findings
     }
 }
 
@@ -184,24 +157,49 @@ fn catalog() -> Vec<u8> {
 /// /sub      a directory with one that was moved: /sub/deep, in sector 34
 /// ```
 fn made() -> Made {
-    let mut made = Made { bytes: vec![0; SECTORS as usize * SECTOR], labels: HashMap::new() };
+    let mut made = LabelledImage::new(Iso9660Volume::open);
+    made.bytes = vec![0; SECTORS as usize * SECTOR];
+    put_descriptors(&mut made);
+    put_rock_ridge(&mut made);
+    let wide: Vec<u8> = "Plain File.txt;1".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    made.put_records(
+        JOLIET,
+        &[
+            ("joliet self", record(&[0], JOLIET, 2048, FLAG_DIRECTORY, &[])),
+            ("joliet parent", record(&[1], JOLIET, 2048, FLAG_DIRECTORY, &[])),
+            ("joliet file", record(&wide, PLAIN, 5, 0, &[])),
+        ],
+    );
+    made.put_sector("data", PLAIN, b"hello");
+    // Two blocks: pointers 28, 28, 98.
+    let header = [&ZISOFS_MAGIC_1[..], &40_000_u32.to_le_bytes(), b"\x04\x0f\0\0"].concat();
+    let pointers = [28_u32, 28, 98].map(u32::to_le_bytes).concat();
+    made.put_sector("zisofs", COMPRESSED, &[header, pointers].concat());
+    made
+}
+
+/// Puts volume descriptors, path tables and the boot catalog.
+fn put_descriptors(made: &mut Made) {
     let primary = descriptor(PRIMARY, ROOT, [TABLE, TABLE_BE], 30);
-    made.put("primary", 16, primary.as_bytes());
+    made.put_sector("primary", 16, primary.as_bytes());
     let mut boot = vec![0; SECTOR];
     boot[1..7].copy_from_slice(b"CD001\x01");
     boot[7..7 + EL_TORITO_ID.len()].copy_from_slice(EL_TORITO_ID);
     boot[71..75].copy_from_slice(&CATALOG.to_le_bytes());
-    made.put("boot", 17, &boot);
+    made.put_sector("boot", 17, &boot);
     let mut joliet = descriptor(SUPPLEMENTARY, JOLIET, [JOLIET_TABLE, JOLIET_TABLE_BE], 10);
     joliet.escapes[..3].copy_from_slice(b"%/E");
-    made.put("joliet", 18, joliet.as_bytes());
-    made.put("end", 19, b"\xffCD001\x01");
-    made.put("table", TABLE, &path_table(&[ROOT, SUB, MOVED], false));
-    made.put("big table", TABLE_BE, &path_table(&[ROOT, SUB, MOVED], true));
-    made.put("joliet table", JOLIET_TABLE, &path_table(&[JOLIET], false));
-    made.put("joliet big table", JOLIET_TABLE_BE, &path_table(&[JOLIET], true));
-    made.put("catalog", CATALOG, &catalog());
+    made.put_sector("joliet", 18, joliet.as_bytes());
+    made.put_sector("end", 19, b"\xffCD001\x01");
+    made.put_sector("table", TABLE, &path_table(&[ROOT, SUB, MOVED], false));
+    made.put_sector("big table", TABLE_BE, &path_table(&[ROOT, SUB, MOVED], true));
+    made.put_sector("joliet table", JOLIET_TABLE, &path_table(&[JOLIET], false));
+    made.put_sector("joliet big table", JOLIET_TABLE_BE, &path_table(&[JOLIET], true));
+    made.put_sector("catalog", CATALOG, &catalog());
+}
 
+/// Puts the directories of the primary descriptor, with Rock Ridge.
+fn put_rock_ridge(made: &mut Made) {
     let time = entry(
         b"TF",
         &[
@@ -215,7 +213,7 @@ fn made() -> Made {
             .concat();
     // The name goes on, and then attributes of AAIP.
     let area = [entry(b"NM", b"\0ain"), entry(b"AL", b"\0\0\x02\x03x\0\x05value")].concat();
-    made.put("area", AREA, &area);
+    made.put_sector("area", AREA, &area);
     let goes_on = |len: usize| entry(b"CE", &both(&[AREA, 0, len as u32]));
     let plain = [posix(0o100_644, 2, 7), time.clone(), entry(b"NM", b"\x01pl"), goes_on(area.len())].concat();
     let again = [posix(0o100_644, 2, 7), name(b"again"), time].concat();
@@ -260,21 +258,6 @@ fn made() -> Made {
             ("moved parent", record(&[1], ROOT, 2048, FLAG_DIRECTORY, &moved)),
         ],
     );
-    let wide: Vec<u8> = "Plain File.txt;1".encode_utf16().flat_map(u16::to_be_bytes).collect();
-    made.put_records(
-        JOLIET,
-        &[
-            ("joliet self", record(&[0], JOLIET, 2048, FLAG_DIRECTORY, &[])),
-            ("joliet parent", record(&[1], JOLIET, 2048, FLAG_DIRECTORY, &[])),
-            ("joliet file", record(&wide, PLAIN, 5, 0, &[])),
-        ],
-    );
-    made.put("data", PLAIN, b"hello");
-    // Two blocks: pointers 28, 28, 98.
-    let header = [&ZISOFS_MAGIC_1[..], &40_000_u32.to_le_bytes(), b"\x04\x0f\0\0"].concat();
-    let pointers = [28_u32, 28, 98].map(u32::to_le_bytes).concat();
-    made.put("zisofs", COMPRESSED, &[header, pointers].concat());
-    made
 }
 
 /// The entry of a name in the root directory.

@@ -1,28 +1,13 @@
-//! What `info` says of an image.
+//! Facts of an image, as `info` prints them.
 
+use crate::facts::{Sizes, flag_names};
 use crate::v4::disk::*;
 use crate::v4::volume::SquashfsVolume;
 use packfs_codec::{Algorithm, BranchFilter};
 use packfs_core::Result;
 use packfs_format::{FactValue, Facts};
 
-/// The superblock's flags in words, by bit.
-const FLAG_WORDS: [&str; 12] = [
-    "uncompressed-inodes",
-    "uncompressed-data",
-    "check",
-    "uncompressed-fragments",
-    "no-fragments",
-    "always-fragments",
-    "duplicates-shared",
-    "exportable",
-    "uncompressed-xattrs",
-    "no-xattrs",
-    "codec-options",
-    "uncompressed-ids",
-];
-
-/// A kernel version, and why it is needed.
+/// A kernel version and the feature that needs it.
 type Need = ((u16, u16, u16), &'static str);
 
 impl SquashfsVolume {
@@ -31,7 +16,6 @@ impl SquashfsVolume {
         let geometry = &self.geometry;
         let super_block = &geometry.super_block;
         let codec = self.codec_words()?;
-        let rows = |rows: Option<u32>| FactValue::Count(u64::from(rows.unwrap_or(0)));
         let mut facts = Facts::default();
         let text = |text: &str| FactValue::Text(text.to_owned());
         facts.push("format", "Format", text("squashfs"));
@@ -46,22 +30,16 @@ impl SquashfsVolume {
             "Codec options",
             FactValue::List(codec.words.iter().chain(&codec.fault).cloned().collect()),
         );
-        facts.push("block_len", "Block size", FactValue::Bytes(u64::from(geometry.layout.block_len)));
-        facts.push("made_at", "Made at", FactValue::Time(i64::from(super_block.mkfs_time.get())));
-        facts.push("image_len", "Image length", FactValue::Bytes(geometry.image_len));
-        facts.push("bytes_used", "Bytes used", FactValue::Bytes(geometry.bytes_used));
-        facts.push("inodes", "Inodes", FactValue::Count(u64::from(super_block.inodes.get())));
-        facts.push(
-            "fragments",
-            "Fragments",
-            rows(geometry.layout.fragments.as_ref().map(|table| table.count)),
-        );
+        let sizes = Sizes {
+            mkfs_time: super_block.mkfs_time.get(),
+            image_len: geometry.image_len,
+            bytes_used: geometry.bytes_used,
+            inodes: super_block.inodes.get(),
+        };
+        sizes.push(&mut facts, &geometry.layout);
         facts.push("ids", "Ids", FactValue::Count(self.ids.len() as u64));
-        facts.push(
-            "xattr_sets",
-            "Xattr sets",
-            rows(geometry.xattrs.as_ref().map(|tables| tables.sets.count)),
-        );
+        let xattr_sets = geometry.xattrs.as_ref().map_or(0, |tables| tables.sets.count);
+        facts.push("xattr_sets", "Xattr sets", FactValue::Count(u64::from(xattr_sets)));
         facts.push("exportable", "Exportable over NFS", FactValue::Flag(geometry.layout.export.is_some()));
         facts.push(
             "duplicates_shared",
@@ -69,13 +47,13 @@ impl SquashfsVolume {
             FactValue::Flag(geometry.flag(SQUASHFS_DUPLICATE)),
         );
         facts.push("streamed", "Streamed", FactValue::Flag(geometry.super_block_at != 0));
-        facts.push("flags", "Flags", FactValue::List(flag_words(super_block.flags.get())));
+        facts.push("flags", "Flags", flag_names(super_block.flags.get()));
         let kernel = self.kernel_words(&codec.filters);
         facts.push("minimum_kernel", "Minimum kernel", FactValue::Text(kernel));
         Ok(facts)
     }
 
-    /// The oldest mainline kernel that mounts the image, and why that one.
+    /// Returns the oldest mainline kernel that mounts the image, and the feature that needs it.
     fn kernel_words(&self, filters: &[BranchFilter]) -> String {
         if self.geometry.super_block_at != 0 {
             return "none (streamed, `mksquashfs -fix` makes it mountable)".into();
@@ -105,27 +83,5 @@ impl SquashfsVolume {
             (2, _) => format!("{major}.{minor}.{patch} ({why})"),
             _ => format!("{major}.{minor} ({why})"),
         }
-    }
-}
-
-fn flag_words(flags: u16) -> Vec<String> {
-    (0..u16::BITS as usize)
-        .filter(|bit| flags >> bit & 1 != 0)
-        .map(|bit| FLAG_WORDS.get(bit).map_or_else(|| format!("bit-{bit}"), |word| (*word).to_owned()))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_flag_has_its_word() {
-        assert_eq!(flag_words(0), Vec::<String>::new());
-        assert_eq!(
-            flag_words(1 << SQUASHFS_EXPORT | 1 << SQUASHFS_COMP_OPT),
-            ["exportable", "codec-options"]
-        );
-        assert_eq!(flag_words(1 << SQUASHFS_NOID | 1 << 15), ["uncompressed-ids", "bit-15"]);
     }
 }

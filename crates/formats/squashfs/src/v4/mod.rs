@@ -10,7 +10,7 @@ mod codec_options;
 mod codec_words;
 mod coding;
 mod corruption;
-mod disk;
+pub(crate) mod disk;
 mod facts;
 mod inode;
 mod kernel_reads;

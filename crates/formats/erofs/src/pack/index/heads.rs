@@ -1,9 +1,8 @@
 //! A compressed file as logical clusters of one block: in each either one cluster starts, or one
 //! goes on.
 
-use super::super::file_map::{FileMap, Form, internal};
+use super::super::file_map::{FileMap, Form};
 use crate::disk::{self, DELTA_MAX, LclusterIndex, Z_EROFS_LI_D0_CBLKCNT};
-use packfs_core::Result;
 use zerocopy::IntoBytes;
 
 /// What starts at a head.
@@ -72,13 +71,13 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// Errors: `Failed` for clusters that do not suit an index.
-    pub(super) fn new(map: &FileMap, block_bits: u32) -> Result<Self> {
+    /// Returns the heads of a file, or `None` if only extents can hold it: it has holes, blocks
+    /// beyond 2^32, clusters that start in one block or that are longer than an entry can say.
+    pub(super) fn new(map: &FileMap, block_bits: u32) -> Option<Self> {
         let block_len = 1 << block_bits;
         let mut rows = Vec::with_capacity(map.pieces.len() + 1);
         for piece in &map.pieces {
-            let block = u32::try_from(piece.offset >> block_bits)
-                .map_err(|_| internal("a cluster beyond 2^32 blocks needs an index of extents"))?;
+            let block = u32::try_from(piece.offset >> block_bits).ok()?;
             let blocks = u16::try_from(piece.stored_len.div_ceil(block_len)).unwrap_or(u16::MAX);
             let kind = match piece.form {
                 Form::Plain => {
@@ -92,7 +91,7 @@ impl Heads {
                 }
                 Form::Compressed => Kind::Compressed,
                 Form::Part => Kind::Part,
-                Form::Hole => return Err(internal("a hole needs an index of extents")),
+                Form::Hole => return None,
                 Form::Inline { compressed } => Kind::Inline { compressed },
                 Form::Fragment(offset) => Kind::Fragment(offset),
             };
@@ -109,27 +108,19 @@ impl Heads {
         }
         let big = rows.iter().any(|head| head.has_address() && head.blocks > 1);
         let heads = Heads { rows, slot_count: map.size.div_ceil(u64::from(block_len)), block_bits, big };
-        heads.check()?;
-        Ok(heads)
+        heads.have_room().then_some(heads)
     }
 
-    /// Errors: `Failed` if two clusters start in one logical cluster, or one has no room to say how
-    /// long it is.
-    fn check(&self) -> Result<()> {
-        for (index, head) in self.rows.iter().enumerate() {
+    /// Returns true if each head has a logical cluster of its own, and a second one to hold its
+    /// length if that is more than a block.
+    fn have_room(&self) -> bool {
+        let has_room = |(index, head): (usize, &Head)| {
             let lcn = head.start >> self.block_bits;
             let next = self.rows.get(index + 1).map_or(self.slot_count, |next| next.start >> self.block_bits);
-            if next <= lcn {
-                return Err(internal("two clusters start in one block of a file"));
-            }
-            if head.blocks > DELTA_MAX || head.has_address() && head.blocks > 1 && next - lcn < 2 {
-                return Err(internal("a cluster is longer than an index can tell"));
-            }
-        }
-        match self.rows.first() {
-            Some(first) if first.start == 0 => Ok(()),
-            _ => Err(internal("a file without first cluster")),
-        }
+            let slots_min = if head.has_address() && head.blocks > 1 { 2 } else { 1 };
+            head.blocks <= DELTA_MAX && next >= lcn + slots_min
+        };
+        self.rows.iter().enumerate().all(has_room)
     }
 
     /// How many logical clusters the file has.

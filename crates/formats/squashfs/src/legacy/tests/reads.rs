@@ -41,7 +41,7 @@ fn reads_every_inode_of_every_version_in_both_byte_orders() {
         assert_eq!(volume.lookup(volume.root(), b"aa").unwrap(), None);
         assert_eq!(volume.inode_count_hint(), 7);
         assert_eq!(volume.made_at(), Some(MADE_AT as i64));
-        assert_eq!(volume.image_len(), Some(made.at()));
+        assert_eq!(volume.image_len(), Some(made.end()));
     }
 }
 
@@ -139,9 +139,9 @@ fn users_of_version_1_lie_in_banks_of_16() {
     // The third bank of a file, and that of a fifo, whose type has a byte of its own.
     let mut image = made(LITTLE_1_0);
     let ids: Vec<u8> = (0..48u32).flat_map(|id| (5000 + id).to_le_bytes()).collect();
-    let uids = image.at();
+    let uids = image.end();
     image.bytes.extend_from_slice(&ids);
-    let used = image.at();
+    let used = image.end();
     let image = image
         .patch("super", 8, &(used as u32).to_le_bytes())
         .patch("super", 12, &(uids as u32).to_le_bytes())
@@ -193,7 +193,7 @@ fn every_byte_has_an_owner() {
     for form in forms() {
         let made = made(form);
         let owners = made.open().unwrap().space().unwrap();
-        assert_eq!(owners.iter().map(|owner| owner.len).sum::<u64>(), made.at(), "{form:?}");
+        assert_eq!(owners.iter().map(|owner| owner.len).sum::<u64>(), made.end(), "{form:?}");
         assert!(owners.iter().all(|owner| owner.owner != "unused"), "{form:?}: {owners:?}");
     }
 }

@@ -8,98 +8,30 @@ mod notices;
 mod reads;
 mod refuses;
 
+use crate::tests::Metadata;
 use crate::v4::disk::*;
 use crate::v4::volume::SquashfsVolume;
 use crate::{
     SQUASHFS_CHRDEV_TYPE, SQUASHFS_DIR_TYPE, SQUASHFS_INVALID_FRAG, SQUASHFS_REG_TYPE, SQUASHFS_SYMLINK_TYPE,
 };
-use packfs_core::Result;
-use packfs_format::{DirCursor, Finding, InodeId, InodeKind, Volume};
-use packfs_testkit::{BytesImage, read_all};
-use std::collections::HashMap;
+use packfs_format::{DirCursor, InodeId, InodeKind, Volume};
+use packfs_testkit::LabelledImage;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use zerocopy::{Immutable, IntoBytes};
 
-/// An image under construction; remembers where each labelled structure starts.
-#[derive(Clone, Default)]
-struct Made {
-    bytes: Vec<u8>,
-    labels: HashMap<&'static str, usize>,
+/// An image under construction.
+type Made = LabelledImage<SquashfsVolume>;
+
+/// Adds a block of metadata and returns its offset.
+fn put_block(made: &mut Made, label: &str, metadata: Metadata) -> u64 {
+    let header = metadata_header(metadata.bytes.len() as u16, false);
+    metadata.put_into(made, label, header.as_bytes())
 }
 
-/// Metadata under construction: one stored block.
-#[derive(Default)]
-struct Metadata {
-    bytes: Vec<u8>,
-    labels: Vec<(&'static str, usize)>,
-}
-
-impl Metadata {
-    /// Adds a structure and returns its offset in the block.
-    fn put(&mut self, label: &'static str, structure: &(impl IntoBytes + Immutable + ?Sized)) -> u16 {
-        let at = self.bytes.len();
-        self.labels.push((label, at));
-        self.bytes.extend_from_slice(structure.as_bytes());
-        at as u16
-    }
-
-    /// Adds bytes that go with the structure before.
-    fn more(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-}
-
-impl Made {
-    fn at(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
-    fn put(&mut self, label: &'static str, bytes: &[u8]) -> u64 {
-        let at = self.at();
-        self.labels.insert(label, at as usize);
-        self.bytes.extend_from_slice(bytes);
-        at
-    }
-
-    /// Adds a metadata block; its header gets the label, what is in it keeps its own.
-    fn block(&mut self, label: &'static str, metadata: Metadata) -> u64 {
-        let at = self.put(label, metadata_header(metadata.bytes.len() as u16, false).as_bytes());
-        for (label, within) in metadata.labels {
-            self.labels.insert(label, at as usize + METADATA_HEADER_LEN + within);
-        }
-        self.bytes.extend_from_slice(&metadata.bytes);
-        at
-    }
-
-    /// Adds a table of one block and its list; returns where the list is.
-    fn table(&mut self, block: &'static str, list: &'static str, rows: Metadata) -> u64 {
-        let at = self.block(block, rows);
-        self.put(list, &at.to_le_bytes())
-    }
-
-    /// Overwrites bytes `within` bytes behind a label.
-    fn patch(mut self, label: &str, within: usize, bytes: &[u8]) -> Self {
-        let at = self.labels.get(label).unwrap_or_else(|| panic!("no {label}")) + within;
-        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
-        self
-    }
-
-    fn open(&self) -> Result<SquashfsVolume> {
-        SquashfsVolume::open(Arc::new(BytesImage(self.bytes.clone())))
-    }
-
-    /// Opens and reads everything but file data.
-    fn read_all(&self) -> Result<()> {
-        read_all(&self.open()?, 100)
-    }
-
-    /// What the check finds.
-    fn findings(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        self.open().unwrap().check(&mut |finding| findings.push(finding)).unwrap();
-        findings
-    }
+/// Adds a table of one block and its list; returns the offset of the list.
+fn put_table(made: &mut Made, block: &str, list: &str, rows: Metadata) -> u64 {
+    let at = put_block(made, block, rows);
+    made.put(list, &at.to_le_bytes())
 }
 
 const BLOCK_LEN: u32 = 4096;
@@ -116,7 +48,8 @@ fn base(inode_type: u16, number: u32) -> InodeBase {
     }
 }
 
-/// Where the inodes of [`made`] are in their block.
+/// Inodes of [`made`] and their offsets in their block.
+#[derive(Default)]
 struct Inodes {
     metadata: Metadata,
     offsets: Vec<u16>,
@@ -124,8 +57,8 @@ struct Inodes {
 
 impl Inodes {
     fn add<T: IntoBytes + Immutable>(&mut self, labels: [&'static str; 2], base: InodeBase, body: &T) {
-        self.offsets.push(self.metadata.put(labels[0], &base));
-        self.metadata.put(labels[1], body);
+        self.offsets.push(self.metadata.put(labels[0], base.as_bytes()) as u16);
+        self.metadata.put(labels[1], body.as_bytes());
     }
 }
 
@@ -140,13 +73,63 @@ impl Inodes {
 /// /sub   inode 5, empty
 /// ```
 fn made() -> Made {
-    let mut made = Made::default();
+    let mut made = LabelledImage::new(SquashfsVolume::open);
     made.put("super", SuperBlock::default().as_bytes());
     let data = made.put("data", &[b'd'; 4096]);
     let data_b = made.put("data b", &[b'e'; 4096 + 100]);
     let tails = made.put("tails", &[b't'; 2000]);
 
-    let mut inodes = Inodes { metadata: Metadata::default(), offsets: Vec::new() };
+    let mut inodes = Inodes::default();
+    add_inodes(&mut inodes, data, data_b);
+    let mut listing = Metadata::default();
+    let second_run = add_listing(&mut listing, &inodes.offsets);
+    add_root(&mut inodes, listing.bytes.len(), second_run);
+    let offsets = inodes.offsets;
+    let inode_table = put_block(&mut made, "inode table", inodes.metadata);
+    let directory_table = put_block(&mut made, "directory table", listing);
+
+    let mut rows = Metadata::default();
+    let fragment =
+        FragmentEntry { start_block: tails.into(), size: block_word(2000, false), unused: 0.into() };
+    rows.put("fragment", fragment.as_bytes());
+    let fragment_table = put_table(&mut made, "fragment block", "fragment list", rows);
+    let mut rows = Metadata::default();
+    let references: Vec<u8> = offsets.iter().flat_map(|&offset| u64::from(offset).to_le_bytes()).collect();
+    rows.put("export rows", &references);
+    let lookup_table = put_table(&mut made, "export block", "export list", rows);
+    let mut rows = Metadata::default();
+    rows.put("id rows", [0u32.to_le_bytes(), 1000u32.to_le_bytes()].as_bytes());
+    let id_table = put_table(&mut made, "id block", "id list", rows);
+    let xattr_table = put_xattrs(&mut made);
+
+    let super_block = SuperBlock {
+        s_magic: SQUASHFS_MAGIC.into(),
+        inodes: 6.into(),
+        mkfs_time: MTIME.into(),
+        block_size: BLOCK_LEN.into(),
+        fragments: 1.into(),
+        compression: ZLIB_COMPRESSION.into(),
+        block_log: 12.into(),
+        flags: (1 << SQUASHFS_EXPORT).into(),
+        no_ids: 2.into(),
+        s_major: SQUASHFS_MAJOR.into(),
+        s_minor: SQUASHFS_MINOR.into(),
+        root_inode: u64::from(offsets[5]).into(),
+        bytes_used: made.end().into(),
+        id_table_start: id_table.into(),
+        xattr_id_table_start: xattr_table.into(),
+        inode_table_start: inode_table.into(),
+        directory_table_start: directory_table.into(),
+        fragment_table_start: fragment_table.into(),
+        lookup_table_start: lookup_table.into(),
+    };
+    let padding = vec![0; made.bytes.len().next_multiple_of(4096) - made.bytes.len()];
+    made.put("padding", &padding);
+    made.patch("super", 0, super_block.as_bytes())
+}
+
+/// Adds all inodes but the root's.
+fn add_inodes(inodes: &mut Inodes, data: u64, data_b: u64) {
     let a = RegInode {
         start_block: (data as u32).into(),
         fragment: 0.into(),
@@ -175,16 +158,17 @@ fn made() -> Made {
     let sub =
         DirInode { nlink: 2.into(), file_size: 3.into(), parent_inode: 6.into(), ..DirInode::default() };
     inodes.add(["sub", "sub body"], base(SQUASHFS_DIR_TYPE, 5), &sub);
+}
 
-    let mut listing = Metadata::default();
-    let offsets = inodes.offsets.clone();
+/// Adds the two runs of the root's entries; returns the offset of the second.
+fn add_listing(listing: &mut Metadata, offsets: &[u16]) -> usize {
     let mut run = |labels: [&'static str; 2], entries: &[(&'static str, u16, u16)]| {
         let header = DirHeader {
             count: (entries.len() as u32 - 1).into(),
             start_block: 0.into(),
             inode_number: 1.into(),
         };
-        let at = listing.put(labels[0], &header);
+        let at = listing.put(labels[0], header.as_bytes());
         for &(name, r#type, number) in entries {
             let entry = DirEntry {
                 offset: offsets[usize::from(number) - 1].into(),
@@ -192,7 +176,7 @@ fn made() -> Made {
                 r#type: r#type.into(),
                 size: (name.len() as u16 - 1).into(),
             };
-            listing.put(if name == "a" { labels[1] } else { "other entry" }, &entry);
+            listing.put(if name == "a" { labels[1] } else { "other entry" }, entry.as_bytes());
             listing.put(if name == "a" { "a name" } else { "other name" }, name.as_bytes());
         }
         at
@@ -200,11 +184,14 @@ fn made() -> Made {
     run(["run", "entry"], &[("a", SQUASHFS_REG_TYPE, 1), ("b", SQUASHFS_REG_TYPE, 2)]);
     let entries =
         [("c", SQUASHFS_CHRDEV_TYPE, 3), ("l", SQUASHFS_SYMLINK_TYPE, 4), ("sub", SQUASHFS_DIR_TYPE, 5)];
-    let second = run(["second run", ""], &entries);
+    run(["second run", ""], &entries)
+}
 
+/// Adds the root's inode with an index entry for each run of its listing.
+fn add_root(inodes: &mut Inodes, listing_len: usize, second_run: usize) {
     let root = LDirInode {
         nlink: 3.into(),
-        file_size: (listing.bytes.len() as u32 + DIR_SIZE_EXTRA).into(),
+        file_size: (listing_len as u32 + DIR_SIZE_EXTRA).into(),
         start_block: 0.into(),
         parent_inode: 7.into(),
         i_count: 2.into(),
@@ -213,74 +200,35 @@ fn made() -> Made {
     };
     inodes.add(["root", "root body"], base(SQUASHFS_DIR_TYPE + EXTENDED_TYPES, 6), &root);
     // The first run needs no index entry, but some tools write one.
-    inodes.metadata.put("first index", &DirIndex::default());
+    inodes.metadata.put("first index", DirIndex::default().as_bytes());
     inodes.metadata.put("first index name", b"a");
-    let index = DirIndex { index: u32::from(second).into(), start_block: 0.into(), size: 0.into() };
-    inodes.metadata.put("index", &index);
+    let index = DirIndex { index: (second_run as u32).into(), start_block: 0.into(), size: 0.into() };
+    inodes.metadata.put("index", index.as_bytes());
     inodes.metadata.put("index name", b"c");
+}
 
-    let offsets = inodes.offsets;
-    let inode_table = made.block("inode table", inodes.metadata);
-    let directory_table = made.block("directory table", listing);
-
-    let mut rows = Metadata::default();
-    let fragment =
-        FragmentEntry { start_block: tails.into(), size: block_word(2000, false), unused: 0.into() };
-    rows.put("fragment", &fragment);
-    let fragment_table = made.table("fragment block", "fragment list", rows);
-    let mut rows = Metadata::default();
-    rows.put("export rows", &[0u8; 0]);
-    for offset in &offsets {
-        rows.more(&u64::from(*offset).to_le_bytes());
-    }
-    let lookup_table = made.table("export block", "export list", rows);
-    let mut rows = Metadata::default();
-    rows.put("id rows", &[0u32.to_le_bytes(), 1000u32.to_le_bytes()]);
-    let id_table = made.table("id block", "id list", rows);
-
+/// Adds attribute set 0: `user.x`, and `security.s` with the same value by reference. Returns the
+/// offset of the table's head.
+fn put_xattrs(made: &mut Made) -> u64 {
     let mut pairs = Metadata::default();
     let entry = |r#type: u16, size: u16| XattrEntry { r#type: r#type.into(), size: size.into() };
-    pairs.put("xattr", &entry(SQUASHFS_XATTR_USER, 1));
+    pairs.put("xattr", entry(SQUASHFS_XATTR_USER, 1).as_bytes());
     pairs.put("xattr name", b"x");
-    let value = pairs.put("xattr value", &XattrVal { vsize: 5.into() });
-    pairs.more(b"value");
-    pairs.put("xattr 2", &entry(SQUASHFS_XATTR_SECURITY | SQUASHFS_XATTR_VALUE_OOL, 1));
+    let value = pairs.put("xattr value", XattrVal { vsize: 5.into() }.as_bytes());
+    pairs.bytes.extend_from_slice(b"value");
+    pairs.put("xattr 2", entry(SQUASHFS_XATTR_SECURITY | SQUASHFS_XATTR_VALUE_OOL, 1).as_bytes());
     pairs.put("xattr 2 name", b"s");
-    pairs.put("xattr 2 value", &XattrVal { vsize: 8.into() });
-    pairs.put("xattr 2 reference", &u64::from(value).to_le_bytes());
-    let pairs = made.block("xattr block", pairs);
+    pairs.put("xattr 2 value", XattrVal { vsize: 8.into() }.as_bytes());
+    pairs.put("xattr 2 reference", (value as u64).to_le_bytes().as_bytes());
+    let pairs = put_block(made, "xattr block", pairs);
     let mut rows = Metadata::default();
     let size = ("user.x".len() + "security.s".len() + 2 + 2 * "value".len()) as u32;
-    rows.put("xattr set", &XattrId { xattr: 0.into(), count: 2.into(), size: size.into() });
-    let sets = made.block("xattr set block", rows);
+    rows.put("xattr set", XattrId { xattr: 0.into(), count: 2.into(), size: size.into() }.as_bytes());
+    let sets = put_block(made, "xattr set block", rows);
     let head = XattrIdTable { xattr_table_start: pairs.into(), xattr_ids: 1.into(), unused: 0.into() };
     let xattr_table = made.put("xattr head", head.as_bytes());
     made.put("xattr list", &sets.to_le_bytes());
-
-    let super_block = SuperBlock {
-        s_magic: SQUASHFS_MAGIC.into(),
-        inodes: 6.into(),
-        mkfs_time: MTIME.into(),
-        block_size: BLOCK_LEN.into(),
-        fragments: 1.into(),
-        compression: ZLIB_COMPRESSION.into(),
-        block_log: 12.into(),
-        flags: (1 << SQUASHFS_EXPORT).into(),
-        no_ids: 2.into(),
-        s_major: SQUASHFS_MAJOR.into(),
-        s_minor: SQUASHFS_MINOR.into(),
-        root_inode: u64::from(offsets[5]).into(),
-        bytes_used: made.at().into(),
-        id_table_start: id_table.into(),
-        xattr_id_table_start: xattr_table.into(),
-        inode_table_start: inode_table.into(),
-        directory_table_start: directory_table.into(),
-        fragment_table_start: fragment_table.into(),
-        lookup_table_start: lookup_table.into(),
-    };
-    let padding = vec![0; made.bytes.len().next_multiple_of(4096) - made.bytes.len()];
-    made.put("padding", &padding);
-    made.patch("super", 0, super_block.as_bytes())
+    xattr_table
 }
 
 /// The entry of a name in the root directory.
