@@ -102,7 +102,7 @@ fn run(encoder: &mut dyn FitEncoder, files: &[&[u8]], cluster_len: usize) -> Rep
     report
 }
 
-/// What everybody does: whole encodes of shorter and longer inputs.
+/// The usual way: whole encodes of shorter and longer inputs.
 struct Bisection {
     encoder: Box<dyn Encoder>,
 }

@@ -83,7 +83,7 @@ fn add(sum: &mut (usize, Duration), work: impl FnOnce() -> usize) {
     sum.1 += processor_time() - start;
 }
 
-/// Of this thread.
+/// Returns the processor time of this thread.
 fn processor_time() -> Duration {
     let figures = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
     Duration::from_nanos(figures.split(' ').next().unwrap().parse().unwrap())

@@ -36,7 +36,7 @@ pub(crate) enum Dictionary {
     /// The format's usual length.
     Usual,
     Bytes(u32),
-    /// Of the usual length; at least the codec's minimum, too.
+    /// Percentage of the usual length, but at least the codec's minimum.
     PercentOfUsual(u8),
 }
 

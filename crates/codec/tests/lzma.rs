@@ -7,7 +7,8 @@ use common::{Noise, noise, program, text};
 use liblzma::stream::{Action, Check, Filters, LzmaOptions, Status, Stream};
 use packfs_codec::{Algorithm, Decoder, decoder};
 
-/// What branch filters look for, as often as code has it, for every processor at once.
+/// Returns bytes with the instructions that branch filters of every processor convert, as often as
+/// code has them.
 fn code(len: usize) -> Vec<u8> {
     const OPCODES: [u8; 16] =
         [0xE8, 0xE9, 0x48, 0x4B, 0xEB, 0x40, 0x7F, 0x94, 0x90, 0xB0, 0xF0, 0xF8, 0xEF, 0x17, 0x00, 0xFF];
@@ -62,7 +63,7 @@ fn xz(check: Check, chain: impl FnOnce(&mut Filters), options: &LzmaOptions, pla
     encode(Stream::new_stream_encoder(&filters, check).unwrap(), plain)
 }
 
-/// What liblzma makes of exactly these bytes: None if it does not take all of them.
+/// Decodes exactly these bytes with liblzma; `None` if it does not consume all of them.
 fn reference(mut stream: Stream, packed: &[u8], plain_len: usize) -> Option<Vec<u8>> {
     let mut plain = vec![0; plain_len];
     loop {

@@ -1,4 +1,4 @@
-//! What goes in comes out, for every codec; and the same goes in as often as one likes.
+//! Every codec decodes what it encoded; equal input gives equal output on every call.
 
 mod common;
 

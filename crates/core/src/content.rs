@@ -1,4 +1,4 @@
-//! Where the bytes of files come from while packing, comparing or archiving.
+//! Sources of the bytes of files while packing, comparing or archiving.
 
 use crate::Result;
 use std::ops::Range;

@@ -18,7 +18,7 @@ impl ContentHash {
     /// Bytes in each unit but the last.
     pub const UNIT: u64 = 1024;
 
-    /// Of one unit, the one with this number.
+    /// Returns the hash of the unit with this number.
     pub fn of_unit(number: u64, bytes: &[u8]) -> Self {
         match is_zero(bytes) {
             true => ContentHash::default(),
@@ -26,7 +26,7 @@ impl ContentHash {
         }
     }
 
-    /// Of units from this number on, of which only the last may be short.
+    /// Returns the hash of units from number `first` on; only the last may be short.
     pub fn of_units(first: u64, bytes: &[u8]) -> Self {
         let mut sum = ContentHash::default();
         for (number, unit) in (first..).zip(bytes.chunks(ContentHash::UNIT as usize)) {
@@ -42,7 +42,7 @@ impl AddAssign for ContentHash {
     }
 }
 
-/// Whether all bytes are zero; looks at the first few before it looks at all.
+/// Returns true if all bytes are zero. Tests the first few alone, which settles most blocks.
 fn is_zero(bytes: &[u8]) -> bool {
     let (head, rest) = bytes.split_at(bytes.len().min(16));
     head.iter().all(|&byte| byte == 0) && rest.iter().fold(0, |all, &byte| all | byte) == 0
@@ -54,7 +54,7 @@ pub struct ContentHasher {
     sum: ContentHash,
     /// The number of the unit that is begun.
     number: u64,
-    /// What is there of it.
+    /// Bytes of a unit that is not complete yet.
     begun: Vec<u8>,
 }
 
@@ -101,14 +101,14 @@ impl ContentHasher {
         }
     }
 
-    /// Of all that came; what is begun ends here.
+    /// Returns the hash of all bytes; an incomplete unit ends here.
     pub fn finish(mut self) -> ContentHash {
         self.sum += ContentHash::of_unit(self.number, &self.begun);
         self.sum
     }
 }
 
-/// What is known of a file's contents, to hold an image against.
+/// Knowledge of a file's contents, to verify an image against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentDigest {
     /// Their hash, taken of what was read.
@@ -120,7 +120,7 @@ pub enum ContentDigest {
 }
 
 impl ContentDigest {
-    /// Of two parts, what is known of both.
+    /// Combines the knowledge of two parts.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (ContentDigest::Hash(mut sum), ContentDigest::Hash(more)) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// `Result` with packfs's own [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Which of the different answers this is. Users and scripts act differently on each.
+/// Kinds of failure, on which users and scripts act differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The operating system refused: a file, a device, permissions, a full disk.
@@ -134,7 +134,7 @@ impl Error {
         self
     }
 
-    /// Which answer this is.
+    /// Returns the kind of failure.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

@@ -1,5 +1,4 @@
-//! How bytes that others chose are shown to people: nothing of them acts on a terminal, and nothing
-//! is lost.
+//! Display of bytes chosen by others: escaped so that they do not act on a terminal, without loss.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -30,9 +29,9 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Whether a terminal could act on it, or make one text look like another: control characters of
-/// both sets, DEL, line and paragraph separators, bidirectional overrides, characters without
-/// width.
+/// Returns true if a terminal could act on the character, or if it could make one text look like
+/// another: control characters of both sets, DEL, line and paragraph separators, bidirectional
+/// overrides, characters without width.
 pub fn acts_on_terminals(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')

@@ -1,9 +1,9 @@
-//! What an image is to be good at.
+//! The goal of packing: size, balance, read speed or build speed.
 
-/// What an image is to be good at: sets what a user has left open.
+/// The goal of packing, which sets everything that the caller leaves open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Goal {
-    /// As small as possible, whatever it takes to make and read.
+    /// The smallest image, whatever packing and reading cost.
     Size,
     /// Small, and quick to read.
     #[default]

@@ -1,8 +1,8 @@
-//! What an input may hold before it is refused, and the count of what was met of it.
+//! Limits on what an input may hold, and counters of what was met.
 //!
-//! Formats and archives bound most figures by themselves (a name, a target, the attributes of one
-//! inode); what is here bounds what is still sound one by one and harmful all together. Every
-//! default lies far beyond what a true image holds.
+//! Formats and archives bound most values by themselves (a name, a target, the attributes of one
+//! inode). The limits here bound values that are sound one by one and harmful together. Every
+//! default lies far beyond what a genuine image holds.
 
 use crate::{Error, Result, Xattrs};
 
@@ -23,24 +23,23 @@ pub enum Limit {
     Xattrs,
     /// Bytes of all files together, holes included, each inode once.
     Bytes,
-    /// How many times as long as the input its file data may be, holes left out: what many inodes
-    /// share counts for each. No codec that is read gets further than the default with data that is
-    /// not shared.
+    /// Length of all file data in multiples of the input's length, without holes; data that inodes
+    /// share counts for each. No codec exceeds the default with data that is not shared.
     Ratio,
     /// Bytes of memory for names, metadata and attributes, where a whole hierarchy is held.
     Memory,
 }
 
-/// What is to be known of a limit.
+/// Name, text and default of a limit.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitRow {
-    /// Which one it is.
+    /// The limit.
     pub limit: Limit,
     /// The option of the command line that sets it, without dashes.
     pub option: &'static str,
-    /// What is counted, as it stands behind a number.
+    /// The counted thing, as it follows a number in messages.
     pub counted: &'static str,
-    /// How much is allowed where nothing else is said.
+    /// Value used if the caller sets none.
     pub default: u64,
 }
 
@@ -61,17 +60,17 @@ const fn row(limit: Limit, option: &'static str, counted: &'static str, default:
     LimitRow { limit, option, counted, default }
 }
 
-/// What counts as no limit.
+/// Value that means no limit.
 const NONE: u64 = u64::MAX;
 
 /// So much file data is never too much for the length of its input, whatever [`Limit::Ratio`] says.
 pub const RATIO_FLOOR: u64 = 16 << 30;
 
-/// What an entry takes of memory besides its name: nodes and rows while a hierarchy is built, and
-/// once it is.
+/// Estimated memory of an entry besides its name, in bytes: nodes and rows while a tree is built
+/// and afterwards.
 const ENTRY_MEMORY: u64 = 300;
 
-/// What an input may hold: see [`LIMITS`] for what is allowed where nothing else is said.
+/// Limits on an input; [`LIMITS`] has the defaults.
 ///
 /// ```
 /// use packfs_core::{Limit, Limits};
@@ -113,7 +112,7 @@ impl Limits {
         self.allow(limit, NONE)
     }
 
-    /// How much is allowed; `None`: any.
+    /// Returns the allowed value; `None` means no limit.
     pub fn allowed(&self, limit: Limit) -> Option<u64> {
         Some(self.allowed[limit as usize]).filter(|&allowed| allowed != NONE)
     }

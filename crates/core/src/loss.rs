@@ -49,7 +49,8 @@ impl<'t> Losses<'t> {
         self.of_nodes(what, (true, true), concerns);
     }
 
-    /// As [`Losses::fatal`], for what the name of a node says: a node may have several.
+    /// Adds fatal losses for names: as [`Losses::fatal`], but per name, since a node may have
+    /// several.
     pub fn fatal_names(&mut self, what: &str, concerns: impl Fn(&[u8]) -> bool) {
         let mut walk = self.tree.walk();
         let (mut paths, mut count) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! What is known of a file besides its name and contents.
+//! Metadata of a file besides its name and contents.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -139,7 +139,7 @@ impl DeviceNumber {
     }
 }
 
-/// What every node has: permissions, owner, time of last change.
+/// Metadata of every node: permissions, owner, modification time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Meta {
     /// The lower 12 bits of `st_mode`: set-id bits, sticky bit and permissions.

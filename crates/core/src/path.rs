@@ -105,12 +105,12 @@ impl ImagePath {
         self.names().last()
     }
 
-    /// Whether this is the root.
+    /// Returns true for the root.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether this is `ancestor` or lies below it.
+    /// Returns true if the path is `ancestor` or lies below it.
     pub fn starts_with(&self, ancestor: &ImagePath) -> bool {
         ancestor.is_root()
             || self.0 == ancestor.0

@@ -1,8 +1,8 @@
-//! How long work is followed and stopped, without knowing who watches.
+//! Progress and cancellation of work.
 
 use std::sync::Arc;
 
-/// What is being done.
+/// The current stage of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Looking at the source: names and metadata.
@@ -49,8 +49,8 @@ pub trait Progress: Send + Sync {
         let _ = message;
     }
 
-    /// Whether the user asked to stop; work then ends with [`crate::Error::cancelled`] and cleans
-    /// up.
+    /// Returns true if the user asked to stop; work then cleans up and fails with
+    /// [`crate::Error::cancelled`].
     fn cancelled(&self) -> bool {
         false
     }

@@ -14,7 +14,7 @@ impl NodeId {
     /// The root directory.
     pub const ROOT: NodeId = NodeId(0);
 
-    /// As an index into tables with one row a node.
+    /// Returns the number as an index into tables with one row a node.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -38,7 +38,7 @@ pub enum NodeKind {
     File {
         /// Length in bytes, holes included.
         len: u64,
-        /// Where its bytes come from.
+        /// Source of its bytes.
         content: ContentId,
     },
     /// A symbolic link with its target, raw bytes.
@@ -87,7 +87,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Whether this is a directory.
+    /// Returns true for a directory.
     pub fn is_dir(&self) -> bool {
         matches!(self.kind, NodeKind::Directory)
     }
@@ -121,7 +121,7 @@ impl EntryRow {
     }
 }
 
-/// Where a directory's entries stand in the table of entries.
+/// Range of a directory's entries in the table of entries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DirRow {
     pub node: NodeId,
@@ -147,12 +147,12 @@ impl Tree {
         &self.nodes[id.index()]
     }
 
-    /// How many nodes there are; their numbers are `0..node_count`.
+    /// Returns the number of nodes; they are numbered `0..node_count`.
     pub fn node_count(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// How many names there are, the root's missing one not counted; hard links count each.
+    /// Returns the number of names; hard links count each, the root has none.
     pub fn entry_count(&self) -> usize {
         self.entries.len()
     }
@@ -235,7 +235,7 @@ impl Tree {
         lens.fold(0, u64::saturating_add)
     }
 
-    /// How many nodes are regular files.
+    /// Returns the number of regular files.
     pub fn file_count(&self) -> u64 {
         self.nodes.iter().filter(|node| matches!(node.kind, NodeKind::File { .. })).count() as u64
     }

@@ -131,7 +131,7 @@ pub enum BlockForm {
     /// In [`BlocksPlaced::blocks`], one behind the other.
     #[default]
     Blocks,
-    /// As it is, in one run from [`FilePlace::start`] on.
+    /// Uncompressed, in one run from [`FilePlace::start`] on.
     Flat,
 }
 

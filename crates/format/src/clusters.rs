@@ -24,24 +24,24 @@ pub struct ClusterPlan {
     /// Unit in which the format addresses data, in bytes, a power of two: what is stored starts at
     /// a multiple of it, and is filled up to one with zeros, unless [`ClusterPlan::byte_aligned`].
     pub block_len: u32,
-    /// How files may be stored; [`ClusterStorage::recipe`] is an index.
+    /// Ways to store files; [`ClusterStorage::recipe`] is an index.
     pub recipes: Vec<Recipe>,
-    /// How the stream of shared tails is stored, an index into `recipes`.
+    /// Recipe of the packed stream (shared tails), an index into `recipes`.
     pub packed_recipe: u16,
     /// A file is compressed in segments of so many bytes, on their own, so that one file keeps many
     /// threads busy; a long file may have longer ones, of a multiple of this.
     pub segment_len: u64,
-    /// Whether compressed clusters may start and end at any byte.
+    /// Allows compressed clusters to start and end at any byte.
     pub byte_aligned: bool,
-    /// Whether files may share parts of their clusters (partial references), beyond whole files.
+    /// Allows files to share parts of their clusters (partial references), not only whole files.
     pub share_ranges: bool,
     /// Most bytes of a file that one compressed cluster may hold.
     pub decoded_len_max: u32,
-    /// Whether shared tails are looked for in what is in the packed stream already.
+    /// Deduplicates shared tails against the packed stream.
     pub share_tails: bool,
-    /// Whether plain blocks that start amid a block of the file are rotated, so that each byte
-    /// stands in its block where it stands in that of the file (interlaced). Not with
-    /// `share_ranges` or `byte_aligned`.
+    /// Rotates plain blocks that start within a block of the file, so that each byte has the same
+    /// offset in its block as in the file's (interlaced). Not with `share_ranges` or
+    /// `byte_aligned`.
     pub interlaced: bool,
     /// The format keeps uncompressed tails of flat files up to this length beside their inodes. It
     /// is asked where a file with a recipe of clusters turns out to be flat: a longer tail has a
@@ -65,18 +65,18 @@ pub struct SparsePlan {
     pub clusters_len_max: u64,
 }
 
-/// How a file is stored in a format that knows several ways.
+/// A way to store a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recipe {
-    /// As it is, in one run.
+    /// Uncompressed, in one run.
     Flat {
         /// A file that its source knows to have holes is stored as chunks of so many bytes in their
         /// place ([`FileForm::Chunks`]), a power of two, if [`crate::Plan::holes`]; `None`: holes
         /// are stored as zeros.
         sparse_chunk_len: Option<u64>,
     },
-    /// As it is, in chunks of so many bytes, a power of two; equal chunks are stored once, zeros
-    /// not at all.
+    /// Uncompressed, in chunks of a power of two bytes; equal chunks are stored once, chunks of
+    /// zeros not at all.
     Chunks {
         /// Bytes in each chunk but the last.
         chunk_len: u64,
@@ -105,7 +105,7 @@ impl ClusterRecipe {
     }
 }
 
-/// What becomes of the last part of a file, the one that does not fill a block.
+/// Storage of a file's tail, the part that does not fill a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     /// A short block of its own.
@@ -147,9 +147,9 @@ pub enum TailPlace {
 /// A tail that the format stores itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InlineTail {
-    /// Which one, for [`InlineTails::read`].
+    /// Identifies it to [`InlineTails::read`].
     pub id: u64,
-    /// How many bytes are to be stored.
+    /// Number of stored bytes.
     pub stored_len: u32,
     /// True if those bytes are compressed.
     pub compressed: bool,
@@ -175,7 +175,7 @@ impl InlineTails for NoTails {
 /// share their data share its form, whatever was planned for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileForm {
-    /// As they are, in one run from [`FilePlace::start`] on.
+    /// Uncompressed, in one run from [`FilePlace::start`] on. A tail is inline and not compressed.
     Flat,
     /// In [`ClustersPlaced::clusters`], as chunks of one length.
     Chunks {
@@ -195,7 +195,7 @@ impl Default for FileForm {
     }
 }
 
-/// What a cluster is.
+/// The form of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterForm {
     /// Nothing is stored: zeros. Only in [`FileForm::Chunks`], and in [`FileForm::Clusters`] with
@@ -218,26 +218,26 @@ pub enum ClusterForm {
 /// behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cluster {
-    /// Where the first block starts in the image, zeros in front included; 0 for a hole.
+    /// Offset of the first block in the image, leading zeros included; 0 for a hole.
     pub offset: u64,
     /// Bytes of the file; of holes there may be any number. In [`FileForm::Chunks`] a multiple of
     /// the chunk but for the last of a file.
     pub len: u64,
-    /// How many bytes are stored, without the zeros that fill up the block; those stand in front of
-    /// compressed bytes and behind plain ones.
+    /// Number of stored bytes, without the zeros that fill up the block; those precede compressed
+    /// bytes and follow plain ones.
     pub stored_len: u32,
-    /// What it is.
+    /// Its form.
     pub form: ClusterForm,
-    /// Whether it is compressed with the second codec of its file's recipe.
+    /// True if it is compressed with the second codec of its file's recipe.
     pub second: bool,
 }
 
 /// A file of data, one of those that follow each other in the row of places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacedFile {
-    /// Where it starts in the row: where the one before it ends, padding included.
+    /// Its start in the row: the end of the file before, padding included.
     pub start: u64,
-    /// Where its data ends there.
+    /// End of its data in the row.
     pub end: u64,
     /// Hash of its data.
     pub hash: u128,

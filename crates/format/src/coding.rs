@@ -1,9 +1,9 @@
-//! How an image encodes its data: what two images must agree on before blocks of one may be copied
-//! into the other.
+//! Encoding of an image's data: two images must agree on it before blocks of one are copied into
+//! the other.
 
 use packfs_codec::Algorithm;
 
-/// How the blocks of an image are encoded, as far as the image itself has to say it.
+/// Encoding of an image's blocks, as far as the image itself records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coding {
     /// The format's name.
@@ -20,8 +20,8 @@ pub struct Coding {
 }
 
 impl Coding {
-    /// Whether blocks of an image that is encoded so can stand in one that is encoded as `other`
-    /// says.
+    /// Returns true if blocks of an image with this encoding can be copied into one encoded as
+    /// `other`.
     pub fn serves(&self, other: &Coding) -> bool {
         let known = |codec: &(Algorithm, Vec<u8>)| other.codecs.contains(codec);
         let agrees =

@@ -24,7 +24,7 @@ pub struct ContainedFiles {
 }
 
 impl ContainedFiles {
-    /// What every file of a container looks like: readable, of root, without a time.
+    /// Metadata of every file of a container: readable, owned by root, without a time.
     pub const FILE_META: Meta = meta(0o444);
     /// The same of its root directory.
     pub const ROOT_META: Meta = meta(0o555);
@@ -49,7 +49,7 @@ impl ContainedFiles {
         ROOT
     }
 
-    /// How many inodes there are, the root among them.
+    /// Returns the number of inodes, the root included.
     pub fn inode_count(&self) -> u64 {
         self.files.len() as u64 + 1
     }
@@ -67,9 +67,9 @@ impl ContainedFiles {
             .collect()
     }
 
-    /// Which file an inode is, counted from 0, and its length.
+    /// Returns the index of an inode's file, from 0, and its length.
     ///
-    /// Errors: `Failed` for the root, and for what is no inode of this container.
+    /// Errors: `Failed` for the root and for ids of no inode of this container.
     pub fn file(&self, id: InodeId) -> Result<(usize, u64)> {
         if id == ROOT {
             return Err(Error::failed("the root is a directory, not a file"));

@@ -18,7 +18,7 @@ impl<'a> Extents<'a> {
         Extents { range, pending: None, visit, is_over: false }
     }
 
-    /// What of the file is wanted.
+    /// Returns the requested range of the file.
     pub fn range(&self) -> Range<u64> {
         self.range.clone()
     }

@@ -1,5 +1,5 @@
-//! What is said about an image: facts for `info`, owners of its bytes for `info --space`, findings
-//! of `check`.
+//! Reports on an image: facts for `info`, owners of its bytes for `info --space`, findings of
+//! `check`.
 
 /// The value of a [`Fact`], typed so that JSON keeps numbers as numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,16 +49,16 @@ impl Facts {
 /// without overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpaceOwner {
-    /// What owns the bytes, such as `superblock`, `file data`, `fragments`, `inode table`,
-    /// `padding`, `unused`.
+    /// The structure that owns the bytes, such as `superblock`, `file data`, `fragments`, `inode
+    /// table`, `padding`, `unused`.
     pub owner: &'static str,
-    /// Where it starts, in bytes from the start of the file.
+    /// Its start, in bytes from the start of the file.
     pub offset: u64,
-    /// How many bytes.
+    /// Its length in bytes.
     pub len: u64,
 }
 
-/// How bad a [`Finding`] is.
+/// Severity of a [`Finding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Odd, but every reader copes.
@@ -72,9 +72,9 @@ pub enum Severity {
 /// Something `check` found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// Where, such as a path or a structure with its offset.
+    /// Its place, such as a path or a structure with its offset.
     pub place: String,
     /// What: found and allowed.
     pub fault: String,

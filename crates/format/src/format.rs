@@ -1,11 +1,11 @@
-//! What a format is to the rest of packfs.
+//! The interface between a format and the rest of packfs.
 
 use crate::{Blocks, Capabilities, Clusters, Coding, DataKind, OptionRow, Placed, Plan, Section, Volume};
 use packfs_core::{Error, Goal, Image, NodeId, Result, Tree};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a user asked of a new image, before a format has looked at it.
+/// Settings of a new image as the caller gives them, not yet checked by a format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackSettings {
     /// Codec as typed: `NAME[:LEVEL][,KEY=VALUE...]`; `None`: the format's default.
@@ -36,7 +36,7 @@ pub struct Rung {
 pub struct Magic {
     /// The bytes.
     pub bytes: &'static [u8],
-    /// Where they stand, in bytes from the start of the image.
+    /// Their offset from the start of the image.
     pub at: u64,
 }
 
@@ -152,7 +152,7 @@ pub trait Format: Send + Sync {
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>>;
 }
 
-/// What a format that holds one image, and no tree, makes of it.
+/// Wrapping of a single image, by a format that holds one image instead of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrapping {
     /// The name of the one file that the tree to pack has, with the metadata of
@@ -168,7 +168,7 @@ pub struct Wrapping {
 /// A file for data, beside the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
-    /// Where it is to be.
+    /// Its path.
     pub path: PathBuf,
     /// Most bytes in it; `None`: as many as there are.
     pub len_max: Option<u64>,
@@ -194,8 +194,8 @@ pub trait PackFormat: Send + Sync {
         None
     }
 
-    /// How blocks of the new image are encoded; [`Coding::serves`] tells whether those of another
-    /// image can be copied into it.
+    /// Returns the encoding of the new image's blocks; [`Coding::serves`] decides if blocks of
+    /// another image can be copied into it.
     fn coding(&self) -> Option<Coding> {
         None
     }
@@ -214,11 +214,11 @@ pub trait PackFormat: Send + Sync {
     /// Returns the side of the format that plans and lays out.
     fn layout(&self) -> AnyLayout<'_>;
 
-    /// What is known only once all else of the image is written, such as its checksum: sections
-    /// that replace bytes of those that [`Layout::lay_out`] gave. `image` is all of it, with its
-    /// padding.
+    /// Returns patches to apply after the rest of the image is written, such as its checksum:
+    /// sections that replace bytes of those from [`Layout::lay_out`]. `image` is the whole image
+    /// with its padding.
     ///
-    /// Errors: whatever reading the image returns.
+    /// Errors: those of reading the image.
     fn seal(&self, image: &dyn Image) -> Result<Vec<Section>> {
         let _ = image;
         Ok(Vec::new())

@@ -79,7 +79,7 @@ pub enum KernelCache {
     },
 }
 
-/// What a driver reads step by step.
+/// Reads of a Linux driver, step by step.
 ///
 /// Errors of all methods: those of reading the image.
 pub trait KernelReads {

@@ -108,9 +108,9 @@ pub struct Placed<K: DataKind> {
 /// A part of the image that the format wrote itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// What it is, as [`crate::SpaceOwner::owner`] names it.
+    /// The structure, named as in [`crate::SpaceOwner::owner`].
     pub owner: &'static str,
-    /// Where it belongs, in bytes from the start of the image.
+    /// Its offset from the start of the image.
     pub offset: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,

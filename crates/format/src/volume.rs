@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InodeId(pub u64);
 
-/// Where to go on reading a directory; 0 is the start, other values belong to the volume.
+/// Position within a directory listing; 0 is the start, other values belong to the volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirCursor(pub u64);
 
@@ -60,7 +60,7 @@ impl InodeKind {
     }
 }
 
-/// What an image says of one inode.
+/// An inode as the image describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inode {
     /// Type and its details.
@@ -73,11 +73,10 @@ pub struct Inode {
     pub number: u64,
     /// A statement of the image about it that cannot be true, though it can be read.
     pub doubt: Option<&'static str>,
-    /// Whether [`Volume::xattrs`] would return anything.
+    /// True if [`Volume::xattrs`] would return anything.
     pub has_xattrs: bool,
-    /// What `stat` calls its blocks, units of 512 bytes, as Linux's driver of the format counts
-    /// them; where Linux has no driver, and where it goes by the length,
-    /// [`InodeKind::sectors_filled`].
+    /// Blocks of 512 bytes as `stat` reports them, counted as Linux's driver of the format does;
+    /// [`InodeKind::sectors_filled`] where Linux has no driver or derives them from the length.
     pub sectors: u64,
 }
 
@@ -95,11 +94,11 @@ pub struct DirEntry {
 /// A run of a file's bytes and where they come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Where the run starts in the file, in bytes.
+    /// Start of the run in the file, in bytes.
     pub offset: u64,
-    /// How long it is, in bytes; never 0.
+    /// Its length in bytes; never 0.
     pub len: u64,
-    /// Where it comes from.
+    /// Source of its bytes.
     pub from: ExtentFrom,
 }
 
@@ -110,7 +109,7 @@ impl Extent {
     }
 }
 
-/// Where the bytes of an [`Extent`] come from.
+/// Source of the bytes of an [`Extent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtentFrom {
     /// Nowhere: zeros.
@@ -131,7 +130,7 @@ pub enum ExtentFrom {
 pub struct InnerImage {
     /// The file.
     pub id: InodeId,
-    /// What to call it: the name of the file.
+    /// Its name: that of the file.
     pub name: String,
 }
 
@@ -147,7 +146,7 @@ pub trait Volume: Send + Sync {
     /// The root directory.
     fn root(&self) -> InodeId;
 
-    /// What the image says of an inode.
+    /// Returns an inode.
     fn inode(&self, id: InodeId) -> Result<Inode>;
 
     /// Finds `name` in a directory; `None` if it is not there.
@@ -176,8 +175,8 @@ pub trait Volume: Send + Sync {
         None
     }
 
-    /// As [`Volume::fault`], where more has to be read to know it: tables that describe the whole,
-    /// and with `checksum` all that a checksum covers.
+    /// Returns a fault that takes more reading to find than [`Volume::fault`]: in tables that
+    /// describe the whole image, and with `checksum` in everything that a checksum covers.
     fn whole_fault(&self, checksum: bool) -> Result<Option<Error>> {
         let _ = checksum;
         Ok(None)
@@ -201,9 +200,9 @@ pub trait Volume: Send + Sync {
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()>;
 
-    /// What the offsets of extents and blocks are relative to, where that is not the image alone:
-    /// images that are spread over several devices, or hold stored bytes within decoded ones.
-    /// `None`: the image that the volume was opened from.
+    /// Returns the image that offsets of extents and blocks refer to, if that is not the opened
+    /// image alone: images spread over several devices, or stored bytes within decoded ones. `None`
+    /// means the image that the volume was opened from.
     fn data_image(&self) -> Option<Arc<dyn Image>> {
         None
     }
@@ -214,11 +213,11 @@ pub trait Volume: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// How many bytes of the file belong to the image, from its start on, with the padding that its
-    /// format asks for; `None` if it does not say so.
+    /// Returns the length of the image with the padding of its format; `None` if the image does not
+    /// record it.
     fn image_len(&self) -> Option<u64>;
 
-    /// How its blocks are encoded, if they may be copied into another image of the format.
+    /// Returns the encoding of its blocks, if they may be copied into another image of the format.
     fn coding(&self) -> Option<Coding> {
         None
     }
@@ -234,7 +233,7 @@ pub trait Volume: Send + Sync {
         Ok(None)
     }
 
-    /// How many inodes the image claims to hold; a hint, not to be trusted for allocation.
+    /// Returns the number of inodes that the image claims; a hint that no allocation may trust.
     fn inode_count_hint(&self) -> u64;
 
     /// The time the image was made, seconds since 1970, where the format records it.
@@ -242,10 +241,10 @@ pub trait Volume: Send + Sync {
         None
     }
 
-    /// What `info` prints.
+    /// Returns the facts that `info` prints.
     fn facts(&self) -> Result<Facts>;
 
-    /// Who owns each byte of the image file, in order, adding up to its length.
+    /// Returns the owner of each byte of the image file, in order; lengths add up to its length.
     fn space(&self) -> Result<Vec<SpaceOwner>>;
 
     /// Checks every structure (not file data), calling `found` for each fault; an `Err` ends the

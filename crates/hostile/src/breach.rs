@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// What was promised of every input and did not hold for this one.
+/// A promise of packfs that an input broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Breach {
     /// Checking called the image clean, and reading it failed all the same.
     CheckMissed(String),
     /// A name that a directory lists is not found when it is looked up, or another inode is.
     LookupDisagrees(String),
-    /// What lies beside the target of an extraction is not what it was.
+    /// A file beside the extraction's target was changed.
     Outside(String),
     /// The fault of an input in memory was told as one of input or output.
     NotTheInput(String),
@@ -17,7 +17,7 @@ pub enum Breach {
     RepackDiffers(String),
     /// Packing what had been read without an error failed.
     RepackFailed(String),
-    /// What was called whole or genuine is not, or what vouches for it points at what there is not.
+    /// Data reported whole or genuine is not, or integrity data refers to bytes that do not exist.
     Integrity(String),
     /// More was written than there was room for, or other bytes on the way to a prefix.
     Decoder(String),

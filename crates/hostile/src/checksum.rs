@@ -4,7 +4,7 @@ use crate::fields::cramfs::{SUM_AT, Summed, summed};
 use crate::fields::recovery::{MAGIC, PAGE_LEN};
 use sha2::{Digest, Sha256};
 
-/// Where an EROFS superblock starts.
+/// Offset of an EROFS superblock.
 const EROFS_AT: usize = 1024;
 const EROFS_MAGIC: [u8; 4] = 0xE0F5_E1E2_u32.to_le_bytes();
 
@@ -29,7 +29,7 @@ pub(crate) fn reseal(image: &mut [u8]) {
     repair_boot_catalog(image);
 }
 
-/// Where whole pages of a recovery file stand.
+/// Returns the offsets of whole pages of a recovery file.
 fn pages(file: &[u8]) -> Vec<usize> {
     let starts = (0..file.len()).step_by(PAGE_LEN);
     starts.filter(|&at| at + PAGE_LEN <= file.len() && file[at..].starts_with(MAGIC)).collect()
@@ -82,7 +82,7 @@ fn repair_cramfs(image: &mut [u8]) {
 
 /// Length of a sector of ISO 9660.
 const SECTOR_LEN: usize = 2048;
-/// Where a boot record stands, if there is one.
+/// Offset of a boot record, if there is one.
 const BOOT_RECORD_AT: usize = 17 * SECTOR_LEN;
 
 /// All words of the first row add up to 0.

@@ -4,7 +4,7 @@
 use crate::Field;
 use packfs_testkit::Random;
 
-/// Where lengths and counts change what they mean.
+/// Values at which lengths and counts change their meaning.
 const EDGES: [u64; 26] = [
     0,
     1,

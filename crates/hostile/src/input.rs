@@ -19,12 +19,12 @@ pub enum Input {
     Verity,
     /// A public key, a zero byte, a signature.
     Signature,
-    /// How a file is measured, then the file.
+    /// The measurement of a file, then the file.
     Measured,
 }
 
 impl Input {
-    /// Whether it is known where figures lie in it, and how checksums are put right.
+    /// Returns true if the offsets of its fields and checksums are known.
     pub fn has_figures(self) -> bool {
         matches!(self, Input::Image | Input::Recovery | Input::Verity)
     }

@@ -1,4 +1,4 @@
-//! What becomes of an image when everything is done to it that packfs does to images.
+//! Runs everything on an image that packfs does to images, and judges the outcome.
 
 use crate::outcome::Outcome;
 use crate::{Breach, Sandpit};
@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
-/// What became of it.
+/// Verdict on an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -29,7 +29,7 @@ pub enum Verdict {
 /// See [`judge`].
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
     /// A hash of everything in it, if all could be read.
     pub digest: Option<u64>,
@@ -40,7 +40,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Of what is either read or refused.
+    /// Judges an input that is either read or refused.
     pub(crate) fn of(outcome: Result<Outcome, Breach>, valid: Option<u64>) -> Judged {
         let (verdict, digest, error, breach) = match outcome {
             Ok(Outcome::Read(digest)) if Some(digest) == valid => (Verdict::OkSame, Some(digest), None, None),
@@ -85,7 +85,7 @@ pub(crate) fn open(image: &[u8], jobs: usize) -> packfs::Result<Opened> {
     OpenOptions::new().jobs(jobs).cache_bytes(1 << 20).open_image(image)
 }
 
-/// What was met so far.
+/// State of a judgement.
 #[derive(Default)]
 struct Judging {
     error: Option<String>,

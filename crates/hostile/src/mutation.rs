@@ -1,4 +1,4 @@
-//! What is done to an input. Same input, same seed, same result.
+//! Mutations of an input. Same input and same seed give the same result.
 
 use crate::checksum::reseal;
 use crate::corpus::Base;
@@ -7,7 +7,7 @@ use crate::{Field, repair};
 use packfs_testkit::Random;
 use serde::{Deserialize, Serialize};
 
-/// What was done.
+/// Class of a mutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
@@ -52,7 +52,7 @@ impl Class {
 /// A mutated input.
 #[derive(Clone, Debug)]
 pub struct Mutated {
-    /// What was done.
+    /// Its class.
     pub class: Class,
     /// The result.
     pub bytes: Vec<u8>,

@@ -1,6 +1,6 @@
 //! Outcome of reading an input.
 
-/// What became of an input that is either read or refused.
+/// Outcome of an input that is either read or refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It was read as this, told by a hash.

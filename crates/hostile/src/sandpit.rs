@@ -24,7 +24,7 @@ impl Sandpit {
         Ok(Sandpit { folder })
     }
 
-    /// Where to unpack to; it is not there yet.
+    /// Returns the directory to unpack to, which does not exist yet.
     pub fn target(&self) -> PathBuf {
         self.folder.path().join(TARGET)
     }

@@ -9,8 +9,7 @@ use crate::{Breach, Class, Field, Judged, Sandpit, fields, judge, mutate};
 use packfs::Silent;
 use packfs_testkit::Random;
 
-/// What cases are made of: images of a format, images within containers, or what vouches for
-/// images.
+/// Kinds of cases: images of a format, images within containers, or integrity data of images.
 pub const KINDS: [&str; 9] = [
     "squashfs",
     "squashfs-legacy",
@@ -28,7 +27,7 @@ pub(crate) fn image_kinds() -> impl Iterator<Item = &'static str> {
     KINDS.into_iter().filter(|kind| tried(kind).is_none())
 }
 
-/// What becomes of an input that is no image.
+/// Property of an input that is no image.
 type Tried = fn(&[u8]) -> Result<Outcome, Breach>;
 
 fn tried(kind: &str) -> Option<(Input, Tried)> {
@@ -52,7 +51,7 @@ pub struct Session {
 pub struct Case {
     /// The image that it was made of.
     pub base: String,
-    /// What was done to it.
+    /// Class of its mutation.
     pub class: Class,
     /// The result.
     pub bytes: Vec<u8>,
@@ -114,14 +113,14 @@ impl Session {
         }
     }
 
-    /// How many figures are known of each valid image, by its name.
+    /// Returns the number of known fields of each valid image, by its name.
     pub fn known_figures(&self) -> impl Iterator<Item = (&str, usize)> {
         self.bases.iter().zip(&self.fields).map(|(base, fields)| (&*base.name, fields.len()))
     }
 }
 
 impl Case {
-    /// What becomes of it.
+    /// Judges the case.
     pub fn judge(&self, pit: &Sandpit) -> Judged {
         match self.tried {
             Some(tried) => Judged::of(tried(&self.bytes), self.valid),

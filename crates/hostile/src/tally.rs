@@ -1,15 +1,15 @@
-//! What became of many cases, in numbers and as a table.
+//! Counts of cases by outcome, printed as a table.
 
 use crate::{Class, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// How a case ended.
+/// The end of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// As it should.
+    /// Judged, without a crash or a timeout.
     Judged(Verdict),
     /// A promise did not hold.
     Breach,
@@ -28,9 +28,9 @@ pub enum Ending {
 pub struct Found {
     /// Its number.
     pub case: u64,
-    /// How it ended.
+    /// Its end.
     pub ending: Ending,
-    /// What was said.
+    /// The message.
     pub what: String,
 }
 
@@ -39,7 +39,7 @@ pub struct Found {
 pub struct Tally {
     /// The next case.
     pub next: u64,
-    /// How many of each class ended how.
+    /// Number of cases by class and end.
     pub endings: Vec<(Class, Ending, u64)>,
     /// All that did not end as they should.
     pub found: Vec<Found>,
@@ -58,7 +58,7 @@ impl Tally {
         }
     }
 
-    /// As a table: a row for each class and one for all.
+    /// Formats a table: a row for each class and one for all.
     pub fn table(&self) -> String {
         const COLUMNS: [(&str, Ending); 8] = [
             ("ok-same", Ending::Judged(Verdict::OkSame)),

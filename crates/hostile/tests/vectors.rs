@@ -1,5 +1,5 @@
-//! What the mutation run and fuzzing found, in the smallest form, each with what has to become of
-//! it.
+//! Findings of the mutation run and of fuzzing, each in its smallest form with the required
+//! outcome.
 
 use packfs::MemoryImage;
 use packfs::codec::Algorithm;

@@ -3,7 +3,7 @@
 use crate::Random;
 use packfs_format::SpaceOwner;
 
-/// What is done to the bytes of a structure.
+/// A change to the bytes of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The image ends within the structure.
@@ -29,7 +29,7 @@ impl Action {
 /// One damaged image.
 #[derive(Debug)]
 pub struct Damage {
-    /// What was done.
+    /// The change.
     pub action: Action,
     /// To which structure.
     pub owner: &'static str,

@@ -8,7 +8,7 @@ use packfs_core::{
 };
 use std::ops::Range;
 
-/// What is compared of a name.
+/// A compared property of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Field {
     /// That it is there, and its type.
@@ -27,7 +27,7 @@ pub enum Field {
     Device,
     /// Extended attributes.
     Xattrs,
-    /// Which names are one file, and how many.
+    /// Names that are one file, and their number.
     Links,
     /// That holes take no space.
     Holes,
@@ -52,11 +52,11 @@ impl Field {
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Fact {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
     /// It is what is below this directory.
     pub under: &'static str,
-    /// What is to be compared there.
+    /// The property compared there.
     pub field: Field,
     /// Words that the packer says of it, where it cannot be held.
     pub loss: Option<&'static str>,

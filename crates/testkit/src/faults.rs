@@ -21,12 +21,12 @@ impl Countdown {
         Arc::new(Countdown { calls: AtomicU64::new(0), first, count })
     }
 
-    /// How many calls there were.
+    /// Returns the number of calls.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// Whether any call failed.
+    /// Returns true if any call failed.
     pub fn has_failed(&self) -> bool {
         self.calls() > self.first
     }
@@ -86,7 +86,7 @@ impl ContentReader for FaultyReader<'_> {
     }
 }
 
-/// How a read of an image fails.
+/// A way for a read of an image to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadFault {
     /// EIO.

@@ -75,7 +75,7 @@ impl Mount {
         Ok(Mount { at })
     }
 
-    /// Where the image is mounted.
+    /// Returns the mount point.
     pub fn path(&self) -> PathBuf {
         self.at.path().into()
     }
@@ -105,7 +105,7 @@ impl LoopDevice {
         Ok(LoopDevice { path })
     }
 
-    /// Where the device is.
+    /// Returns the path of the device.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,8 +1,8 @@
-//! What packfs's tests share: odd trees, the facts of a hierarchy wherever it lives, the kernel's
-//! mount, peers, damage.
+//! Shared parts of packfs's tests: odd trees, the facts of a hierarchy wherever it lives, kernel
+//! mounts, peers, damage.
 //!
-//! A dev-dependency only. It knows the words of `packfs-core` and no format, so it judges what
-//! formats do from outside.
+//! A dev-dependency only. It imports `packfs-core` and the frame of formats but no format, so it
+//! judges formats from outside.
 #![forbid(unsafe_code)]
 
 mod bytes_image;

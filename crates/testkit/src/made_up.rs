@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct MadeUpImage {
     /// All of it.
     pub bytes: Vec<u8>,
-    /// How many bytes were read so far.
+    /// Number of bytes read so far.
     pub read_len: AtomicU64,
-    /// Whether the next read fails.
+    /// Makes the next read fail.
     pub fails_once: AtomicBool,
 }
 
@@ -52,15 +52,15 @@ impl Image for MadeUpImage {
 /// One inode of a [`MadeUpVolume`], with whatever its kind has.
 #[derive(Clone, Debug)]
 pub struct MadeUpNode {
-    /// What the volume says of it.
+    /// The inode as the volume returns it.
     pub inode: Inode,
-    /// Of a directory, in this order.
+    /// Entries of a directory, in this order.
     pub entries: Vec<DirEntry>,
-    /// Of a symbolic link.
+    /// Target of a symbolic link.
     pub target: Vec<u8>,
     /// Told of if there are any.
     pub xattrs: Xattrs,
-    /// Of a file.
+    /// Extents of a file.
     pub extents: Vec<Extent>,
 }
 

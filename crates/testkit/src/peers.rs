@@ -58,8 +58,7 @@ pub fn peer(name: &str) -> Option<Peer> {
     found_or_skipped(find(name, written_for(name).map(|row| row.1)))
 }
 
-/// As `peer`, for a test that needs a later version than others do, or that an earlier one serves
-/// as well.
+/// Finds a peer as `peer` does, for a test with a minimum version of its own.
 pub fn peer_since(name: &str, least: &str) -> Option<Peer> {
     found_or_skipped(find(name, Some(least)))
 }
@@ -163,7 +162,7 @@ pub fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// Whether the test runs as root.
+/// Returns true if the test runs as root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -13,7 +13,7 @@ const PART_LEN: usize = 3000;
 /// A path that leads to a place below a directory, for as long as this lives.
 pub(crate) struct Reached {
     path: PathBuf,
-    /// What the path starts from.
+    /// Directory that the path starts from, kept open.
     _dir: Option<OwnedFd>,
 }
 

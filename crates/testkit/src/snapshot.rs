@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-/// What is known of one name.
+/// Observed properties of one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Type.
@@ -39,7 +39,7 @@ pub struct Row {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot(pub BTreeMap<Vec<u8>, Row>);
 
-/// What counts when two snapshots are compared.
+/// Properties that a comparison of two snapshots covers.
 #[derive(Clone, Copy, Debug)]
 pub struct Compare {
     /// Fractions of seconds too.
@@ -50,7 +50,7 @@ pub struct Compare {
     pub owners: bool,
     /// Link counts of directories, which not every file system keeps.
     pub dir_links: bool,
-    /// Whether names are links to the same file, and link counts.
+    /// Compares hard links and link counts.
     pub hard_links: bool,
     /// Times of symlinks.
     pub symlink_times: bool,

@@ -1,4 +1,4 @@
-//! What a reader and a check have to say of an image with a lie in it.
+//! Assertions on the verdicts of a reader and a check on a damaged image.
 
 use packfs_core::{ErrorKind, Result};
 use packfs_format::{Finding, Severity};

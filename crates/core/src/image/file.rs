@@ -33,7 +33,7 @@ impl FileImage {
         FileImage::of(file, path)
     }
 
-    /// Of a file or block device that is open already; `path` is for messages.
+    /// Wraps an open file or block device; `path` is for messages.
     ///
     /// Errors: as [`FileImage::open`].
     pub fn of(file: File, path: &Path) -> Result<Self> {

@@ -17,8 +17,8 @@ impl MemoryImage {
         MemoryImage::held(name, bytes)
     }
 
-    /// As [`MemoryImage::new`], of whatever holds bytes, which are not copied: an `Arc<[u8]>`, a
-    /// mapped file.
+    /// Holds bytes without copying them, such as an `Arc<[u8]>` or a mapped file; otherwise as
+    /// [`MemoryImage::new`].
     pub fn held(name: impl Into<String>, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         MemoryImage { name: name.into(), bytes: Arc::new(bytes) }
     }

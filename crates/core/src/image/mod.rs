@@ -23,7 +23,7 @@ pub trait Image: Send + Sync {
     /// Length in bytes.
     fn len(&self) -> u64;
 
-    /// Whether there is nothing to read.
+    /// Returns true if the image has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -39,7 +39,7 @@ pub trait Image: Send + Sync {
         Ok((offset < self.len()).then_some(offset..self.len()))
     }
 
-    /// What to call the image in messages: usually its path in quotes.
+    /// Returns the image's name in messages, usually its path in quotes.
     fn name(&self) -> String;
 
     /// Fills `buf` from `offset`.

@@ -17,7 +17,7 @@ impl EntryId {
     const NONE: EntryId = EntryId(u32::MAX);
 }
 
-/// What an entry names.
+/// Node or directory that an entry names.
 #[derive(Clone, Copy)]
 pub(super) enum Target {
     Node(BuildId),
@@ -84,7 +84,7 @@ impl Entries {
         self.spot(dir, name).entry
     }
 
-    /// What a name of a directory stands for.
+    /// Looks up a name in a directory.
     pub(super) fn get(&self, dir: BuildId, name: &[u8]) -> Option<Target> {
         self.find(dir, name).map(|entry| self.target(entry))
     }
@@ -130,7 +130,7 @@ impl Entries {
         };
     }
 
-    /// Whether a node has no entries in it.
+    /// Returns true if a directory has no entries.
     pub(super) fn is_empty(&self, dir: BuildId) -> bool {
         self.dir_of[dir.index()] == NO_DIR
     }
@@ -164,7 +164,7 @@ pub(super) struct Named {
 }
 
 impl Chains {
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }

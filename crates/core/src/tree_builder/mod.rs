@@ -19,7 +19,8 @@ impl BuildId {
     /// The root directory.
     pub const ROOT: BuildId = BuildId(0);
 
-    /// As an index into tables with one row for each call that made a node, the root first.
+    /// Returns the number as an index into tables with one row for each call that created a node,
+    /// the root first.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -27,7 +28,7 @@ impl BuildId {
 
 /// Collects nodes and names; see the module.
 pub struct TreeBuilder {
-    /// What depends on their place in the tree is filled in at the end.
+    /// Fields that depend on the place in the tree are filled in at the end.
     nodes: Vec<Node>,
     entries: Entries,
     /// Targets of hard links that are looked up at the end.
@@ -202,12 +203,12 @@ impl TreeBuilder {
         })
     }
 
-    /// Whether a directory has an entry of this name.
+    /// Returns true if a directory has an entry of this name.
     pub fn has_child(&self, parent: BuildId, name: &[u8]) -> bool {
         self.entries.find(parent, name).is_some()
     }
 
-    /// How many nodes were made so far, those that were replaced counted.
+    /// Returns the number of nodes created so far, replaced ones included.
     pub fn node_count(&self) -> u64 {
         self.nodes.len() as u64
     }

@@ -39,9 +39,9 @@ impl DirNames {
     }
 }
 
-/// Where an entry, or a directory itself, is in the tree. Costs next to nothing until it is shown.
+/// Path of an entry, or of a directory itself, put together only when it is displayed.
 ///
-/// Of very long paths the end is shown, behind `...`.
+/// Very long paths are cut in front and begin with `...`.
 #[derive(Clone)]
 pub struct EntryPath<'n> {
     names: Rc<DirNames>,

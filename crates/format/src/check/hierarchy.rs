@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::rc::Rc;
 
-/// What a walk of all directories has met. `K` tells inodes apart, `D` is what the walk wants to
-/// know of a directory.
+/// Directories and inodes met on a walk. `K` identifies inodes, `D` is the walk's data of a
+/// directory.
 ///
-/// A directory knows its parent by a number that is lower than its own, so paths are finite
-/// whatever an image says.
+/// A directory knows its parent by a number that is lower than its own, so paths are finite even in
+/// a damaged image.
 pub struct Hierarchy<K, D> {
-    /// What is known of directories, by number.
+    /// The walk's data of directories, by number.
     dirs: Vec<D>,
     names: Rc<DirNames>,
     met: HashMap<K, Met>,
@@ -73,7 +73,7 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
         Some(is_dir)
     }
 
-    /// What is known of directory `index`; `None` if so many were not met.
+    /// Returns the walk's data of directory `index`; `None` if fewer were met.
     pub fn dir(&self, index: usize) -> Option<D> {
         self.dirs.get(index).copied()
     }
@@ -83,7 +83,7 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
         self.names.parent(index).and_then(|parent| self.dir(parent))
     }
 
-    /// How many inodes were met.
+    /// Returns the number of inodes met.
     pub fn inode_count(&self) -> u64 {
         self.met.len() as u64
     }

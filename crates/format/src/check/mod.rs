@@ -1,5 +1,5 @@
-//! What every format's check needs: findings told one by one or counted, the names met on a walk of
-//! all directories, and data that overlap.
+//! Parts of every format's check: the report of findings, the names met on a walk of all
+//! directories, and overlapping data.
 
 mod entry_path;
 mod hierarchy;

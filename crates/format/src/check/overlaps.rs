@@ -10,12 +10,12 @@ const PLACES_MAX: usize = 1 << 24;
 /// Places after which it is looked for the first time which of them are the same.
 const PLACES_FIRST: usize = 1 << 16;
 
-/// Where blocks of data lie. Memory is bounded: the same places are kept once, and of too many
-/// different ones none.
+/// Ranges of data blocks. Memory is bounded: equal ranges are kept once, and if there are too many
+/// different ones, none.
 pub struct DataPlaces {
     /// Start and end.
     places: Vec<(u64, u64)>,
-    /// How many may be there before the same ones are dropped again.
+    /// Number of ranges at which equal ones are dropped again.
     room: usize,
     max: usize,
 }

@@ -1,4 +1,4 @@
-//! Where a check hands its findings on, up to a limit.
+//! Report of a check's findings, up to a limit.
 
 use crate::{Finding, Severity};
 use packfs_core::{Error, ErrorKind, Result};
@@ -10,7 +10,7 @@ const FINDINGS_MAX: u64 = 10_000;
 /// Hands findings on, up to a limit.
 pub struct Report<'a> {
     found: &'a mut dyn FnMut(Finding),
-    /// What errors of the format's reader begin with; findings need not say it.
+    /// Prefix of the format's errors, which findings leave out.
     prefix: String,
     count: u64,
 }
@@ -21,7 +21,7 @@ impl<'a> Report<'a> {
         Report { found, prefix: format!("corrupt {format} image: "), count: 0 }
     }
 
-    /// Whether there is no room for more.
+    /// Returns true if the limit of findings is reached.
     pub fn is_full(&self) -> bool {
         self.count >= FINDINGS_MAX
     }

@@ -11,11 +11,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Bytes of a head before its figures: a shell script that mounts the file, filled up with zeros.
 pub(crate) const PREAMBLE_LEN: usize = 128;
-/// What every preamble starts with.
+/// First bytes of every preamble.
 pub(crate) const INTERPRETER: &[u8] = b"#!";
-/// Where a preamble says its version.
+/// Offset of the version in a preamble.
 pub(crate) const VERSION_AT: usize = 10;
-/// How long that is: `#V2.0 Format`.
+/// Length of the version: `#V2.0 Format`.
 pub(crate) const VERSION_LEN: usize = 12;
 
 /// Preambles as writers make them, but for the version. Readers go by their beginning: that of qemu
@@ -69,7 +69,8 @@ pub(crate) struct AlphaTail {
     pub(crate) signature: [u8; 8],
 }
 
-/// Where that points to; `num_blocks + 1` offsets of 8 bytes and `num_blocks` flags of 4 follow.
+/// Table at the tail's offset; `num_blocks + 1` offsets of 8 bytes and `num_blocks` flags of 4
+/// follow.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(crate) struct AlphaTable {

@@ -1,4 +1,4 @@
-//! What `info` says of a file.
+//! Facts of a file, as `info` prints them.
 
 use crate::volume::CloopVolume;
 use packfs_codec::Algorithm;
@@ -6,7 +6,7 @@ use packfs_core::Result;
 use packfs_format::{FactValue, Facts};
 use std::collections::BTreeMap;
 
-/// How blocks of one kind are stored: how many, and in how many bytes.
+/// Number of blocks of one codec, and their stored bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Blocks {
     pub(crate) count: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Blocks {
 }
 
 impl CloopVolume {
-    /// How many blocks each codec has; `None` for those that are stored as they are.
+    /// Counts the blocks of each codec; `None` stands for uncompressed ones.
     pub(crate) fn blocks_by_codec(&self) -> Result<BTreeMap<Option<Algorithm>, Blocks>> {
         let mut found: BTreeMap<Option<Algorithm>, Blocks> = BTreeMap::new();
         let all = 0..self.geometry.block_count;

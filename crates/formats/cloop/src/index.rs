@@ -14,7 +14,7 @@ use zerocopy::FromBytes;
 
 /// Rows that are read at once.
 const ROWS_AT_ONCE: u64 = 1024;
-/// How far apart sums of sizes are kept.
+/// Distance of the kept sums of sizes, in blocks.
 const STRIDE: u64 = 1024;
 
 /// A block, as its row describes it.
@@ -22,18 +22,18 @@ const STRIDE: u64 = 1024;
 pub(crate) struct StoredBlock {
     /// Its number.
     pub(crate) block: u64,
-    /// Where it starts in the file.
+    /// Its start in the file.
     pub(crate) start: u64,
-    /// How many bytes it takes.
+    /// Its stored length in bytes.
     pub(crate) len: u32,
-    /// How it is encoded; `None`: as it is.
+    /// Its codec; `None`: uncompressed.
     pub(crate) algorithm: Option<Algorithm>,
 }
 
-/// Where blocks start, as far as rows do not tell.
+/// Starts of blocks that rows do not contain.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Where every [`STRIDE`]th block of a file of 3.0 starts.
+    /// Start of every [`STRIDE`]th block of a file of 3.0.
     starts: Vec<u64>,
 }
 
@@ -147,7 +147,7 @@ impl Index {
     }
 }
 
-/// What a row says, before anything is checked.
+/// An index row, not yet checked.
 struct Row {
     block: u64,
     start: u64,
@@ -155,7 +155,7 @@ struct Row {
     how: How,
 }
 
-/// How a block is stored, in the words of its version.
+/// Storage of a block, in the words of its version.
 enum How {
     Zlib,
     Method(u64),

@@ -37,7 +37,8 @@ const LADDER: [Rung; 1] = [Rung { codec: "gzip", block_size: 128 << 10, optimize
 /// The name of the one file in a cloop: the disk.
 pub(crate) const DISK_NAME: &str = "disk.img";
 
-/// Of files that begin with their head; what has it at its end alone cannot be found by that.
+/// Magics of files that begin with their head; files that only end with one are not found by
+/// scanning.
 static MAGICS: [Magic; 5] = [
     Magic { bytes: b"#!/bin/sh\n#V1.0 Format\n", at: 0 },
     Magic { bytes: b"#!/bin/sh\n#V2.0 Format\n", at: 0 },

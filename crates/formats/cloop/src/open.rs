@@ -11,7 +11,7 @@ use std::mem::size_of;
 use std::ops::Range;
 use zerocopy::{FromZeros, IntoBytes};
 
-/// Which of the many cloops a file is.
+/// Version of the cloop format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
     /// 0.68 and before: offsets of 32 bits, and no version in the preamble.
@@ -33,7 +33,7 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// As people call it.
+    /// Returns its usual name.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Version::V0_68 => "0.68",
@@ -47,7 +47,7 @@ impl Version {
         }
     }
 
-    /// How long a row of its index is.
+    /// Returns the length of a row of its index.
     pub(crate) fn row_len(self) -> u64 {
         match self {
             Version::V0_68 | Version::V3_0 => 4,
@@ -56,8 +56,8 @@ impl Version {
         }
     }
 
-    /// How many rows it has for so many blocks: where rows are offsets, one more says where the
-    /// last block ends.
+    /// Returns the number of index rows for `blocks`; rows of offsets have one more for the end of
+    /// the last block.
     fn row_count(self, blocks: u64) -> u64 {
         match self {
             Version::Accelerated | Version::V3_0 => blocks,
@@ -66,20 +66,20 @@ impl Version {
     }
 }
 
-/// Where everything of a file is; every figure is checked.
+/// Validated locations of a file's structures.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
     pub(crate) version: Version,
     pub(crate) image_len: u64,
     /// The head, or what stands for it at the end.
     pub(crate) head: Range<u64>,
-    /// What else there is at the end; empty if nothing.
+    /// Structures at the end; empty if there are none.
     pub(crate) tail: Range<u64>,
     /// The rows of the index.
     pub(crate) index: Range<u64>,
     /// The flags of blocks, in the unreleased version 3.
     pub(crate) flags_at: u64,
-    /// Where blocks may lie.
+    /// Range that blocks may lie in.
     pub(crate) data: Range<u64>,
     pub(crate) block_len: u32,
     pub(crate) block_count: u64,
@@ -149,7 +149,7 @@ impl Geometry {
         len + len / 16 + 128
     }
 
-    /// How many bytes a block holds of the disk.
+    /// Returns the number of bytes of the disk in a block.
     pub(crate) fn block_holds(&self, block: u64) -> u64 {
         let start = block * u64::from(self.block_len);
         self.disk_len.saturating_sub(start).min(self.block_len.into())
@@ -187,7 +187,7 @@ fn version_of(head: &Head) -> Option<[u8; 4]> {
     is_named.then_some(version)
 }
 
-/// Whether the preamble is that of a fork, whose files are built in other ways.
+/// Returns the name of the fork whose preamble this is; its files have another structure.
 fn fork_of(head: &Head) -> Option<&'static str> {
     let holds = |word: &[u8]| head.preamble.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     let is_script = head.preamble.starts_with(INTERPRETER);
@@ -204,7 +204,7 @@ fn refuse_forks(head: &Head) -> Result<()> {
     }
 }
 
-/// Whether a head without a version is one of 0.68: its index starts with where the index ends.
+/// Returns true if a head without a version is one of 0.68: its index starts with the index's end.
 fn starts_as_0_68(image: &dyn Image, head: &Head) -> Result<bool> {
     if !head.preamble.starts_with(INTERPRETER) || block_len(head.block_size.get()).is_err() {
         return Ok(false);

@@ -17,7 +17,7 @@ options! {
     typed_target: Option<Target> = "version", one_of!["2.0" | "2" => Target::V2, "4.0" | "4" => Target::V4],
         "2.0, or 4.0 for other codecs than gzip", "which version of the format: 2.0 is what every tool reads";
 
-    /// Whether blocks that do not shrink are stored.
+    /// Stores blocks uncompressed that do not shrink.
     stored: bool = "stored", SWITCH, "off",
         "store blocks that do not shrink as they are (only 4.0, and its module of Linux fails at them)";
 
@@ -28,7 +28,7 @@ options! {
         "make an image of this format of a directory, an archive or a manifest first; none wraps any file as it is";
 }
 
-/// Which version is written.
+/// Version to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// Offsets of 64 bits, zlib alone.
@@ -38,7 +38,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// As its preamble has it.
+    /// Returns the version number of its preamble.
     pub(crate) fn number(self) -> &'static [u8; 3] {
         match self {
             Target::V2 => b"2.0",

@@ -1,4 +1,4 @@
-//! Who owns each byte of a file, and where it ends.
+//! Owners of a file's bytes, and its end.
 
 use crate::open::Version;
 use crate::volume::CloopVolume;

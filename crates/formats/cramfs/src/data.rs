@@ -18,12 +18,12 @@ use std::ops::{ControlFlow, Range};
 /// Pointers that are read at once.
 const POINTERS_PART: u32 = 4096;
 
-/// How a block is stored.
+/// Storage of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredAs {
     /// Not at all: zeros.
     Hole,
-    /// As it is; what it lacks is zeros.
+    /// Uncompressed; missing bytes are zeros.
     Plain,
     Compressed(Algorithm),
 }
@@ -31,16 +31,16 @@ pub(crate) enum StoredAs {
 /// A block of a file or a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Which one of the file.
+    /// Its number in the file.
     pub(crate) index: u32,
-    /// Where its stored bytes start.
+    /// Offset of its stored bytes.
     pub(crate) at: u64,
-    /// How many of them.
+    /// Number of stored bytes.
     pub(crate) len: u32,
-    /// How many bytes of the file it holds.
+    /// Number of the file's bytes in it.
     pub(crate) decoded_len: u32,
     pub(crate) stored_as: StoredAs,
-    /// Whether its pointer says where it starts.
+    /// Set if its pointer contains its start.
     pub(crate) is_direct: bool,
 }
 
@@ -104,7 +104,8 @@ impl CramfsVolume {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Where the block behind that of a pointer starts, if its own pointer does not say it.
+    /// Returns the end of a pointer's block, at which the next block starts unless its own pointer
+    /// is direct.
     fn end_of(&self, pointer: u32, place: Place) -> Result<u64> {
         if self.geometry.pointers == Pointers::Plain {
             return Ok(pointer.into());
@@ -178,13 +179,13 @@ impl CramfsVolume {
 struct Wanted {
     index: u32,
     decoded_len: u32,
-    /// Of the pointer.
+    /// Place of the pointer.
     place: Place,
-    /// Where the block starts unless its pointer says otherwise.
+    /// Start of the block unless its pointer is direct.
     start: u64,
 }
 
-/// Where a direct pointer points to.
+/// Returns the offset in a direct pointer.
 fn direct_start(pointer: u32) -> u64 {
     u64::from(pointer & POINTER_MASK) << CRAMFS_BLK_DIRECT_PTR_SHIFT
 }

@@ -19,7 +19,7 @@ const PART_LEN: u32 = 16 << 10;
 /// A listing being read.
 pub(crate) struct Listing<'a> {
     volume: &'a CramfsVolume,
-    /// Where it starts in the image.
+    /// Its start in the image.
     start: u64,
     len: u32,
     /// Bytes passed.

@@ -15,11 +15,11 @@ pub(crate) const CRAMFS_SIGNATURE: &[u8; 16] = b"Compressed ROMFS";
 
 /// Length of a superblock, the root's inode included.
 pub(crate) const SUPER_LEN: u64 = 76;
-/// Where the root's inode stands in it.
+/// Offset of the root's inode in the superblock.
 pub(crate) const ROOT_AT: u64 = 64;
-/// Where the checksum stands in it.
+/// Offset of the checksum in the superblock.
 pub(crate) const CRC_AT: u64 = 32;
-/// Where a superblock may start: at once, or behind room for boot code.
+/// Offsets that a superblock may have: 0, or after space for boot code.
 pub(crate) const SUPER_STARTS: [u64; 2] = [0, PAD_LEN];
 /// Room for boot code in front of a superblock.
 pub(crate) const PAD_LEN: u64 = 512;
@@ -167,7 +167,7 @@ pub(crate) struct CramfsInode {
     pub(crate) gid: u8,
     /// Length of the name in bytes, its padding included: a multiple of 4, at most 252.
     pub(crate) name_len: u32,
-    /// Where block pointers or the listing start, in bytes: a multiple of 4, less than 2^28.
+    /// Start of block pointers or of the listing, in bytes: a multiple of 4 below 2^28.
     pub(crate) offset: u32,
 }
 

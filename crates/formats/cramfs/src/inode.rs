@@ -15,7 +15,7 @@ use packfs_format::{Inode, InodeId, InodeKind, Volume};
 pub(crate) struct RawInode {
     pub(crate) raw: CramfsInode,
     pub(crate) file_type: FileType,
-    /// Where it is, for messages.
+    /// Its place, for messages.
     pub(crate) place: Place,
 }
 
@@ -51,7 +51,7 @@ impl RawInode {
         }
     }
 
-    /// How many blocks a file or a target has.
+    /// Returns the number of blocks of a file or a link target.
     pub(crate) fn block_count(&self, geometry: &Geometry) -> u32 {
         self.raw.size.div_ceil(geometry.block_len)
     }
@@ -61,8 +61,8 @@ impl RawInode {
         u64::from(self.block_count(geometry)) * u64::from(POINTER_LEN)
     }
 
-    /// What Linux's `get_cramfs_inode` counts: everything that has data by its length, directories
-    /// and targets, too.
+    /// Returns the blocks that Linux's `get_cramfs_inode` counts: the length of everything with
+    /// data, directories and targets included.
     fn sectors(&self) -> u64 {
         match self.file_type {
             FileType::Directory | FileType::File | FileType::Symlink => {
@@ -72,7 +72,7 @@ impl RawInode {
         }
     }
 
-    /// What the rest of packfs is told of an inode.
+    /// Returns the inode in the words of the frame.
     pub(crate) fn plain(&self) -> Inode {
         let CramfsInode { mode, uid, size, gid, .. } = self.raw;
         // As the kernel's `old_decode_dev`.

@@ -9,7 +9,7 @@ use crate::disk::*;
 use packfs_codec::Algorithm;
 use packfs_core::{Error, FileType, Image, Result, usize_of};
 
-/// How the blocks of an image are stored where their pointers do not say it.
+/// Storage of blocks whose pointers do not record it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pointers {
     /// Each says where its block ends.
@@ -18,38 +18,38 @@ pub(crate) enum Pointers {
     Extended,
 }
 
-/// What an image is; every figure is checked.
+/// Validated values of the superblock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
     pub(crate) order: ByteOrder,
     pub(crate) super_block: CramfsSuper,
-    /// Where the superblock was found: 0 or 512. All offsets count from the start of the file
+    /// Offset of the superblock: 0 or 512. All offsets count from the start of the file
     /// nevertheless.
     pub(crate) super_block_at: u64,
     /// Length of the file.
     pub(crate) file_len: u64,
-    /// Where the image ends: its own word in version 2, the file's end in version 1.
+    /// End of the image: its own word in version 2, the end of the file in version 1.
     pub(crate) end: u64,
     /// A power of two, 4 KiB but for OpenRG's.
     pub(crate) block_len: u32,
-    /// What blocks are encoded with; `None`: they are stored as they are.
+    /// Codec of blocks; `None`: uncompressed.
     pub(crate) algorithm: Option<Algorithm>,
     pub(crate) pointers: Pointers,
     pub(crate) is_openrg: bool,
 }
 
 impl Geometry {
-    /// Whether a flag of the superblock is set.
+    /// Returns true if a flag of the superblock is set.
     pub(crate) fn flag(&self, flag: u32) -> bool {
         self.super_block.flags & flag != 0
     }
 
-    /// Whether length, checksum and counts of the superblock mean anything.
+    /// Returns true if the superblock's length, checksum and counts are valid.
     pub(crate) fn is_version_2(&self) -> bool {
         self.flag(CRAMFS_FLAG_FSID_VERSION_2)
     }
 
-    /// Where entries, pointers and data may start.
+    /// Returns the first offset of entries, pointers and data.
     pub(crate) fn start(&self) -> u64 {
         self.super_block_at + SUPER_LEN
     }
@@ -99,7 +99,7 @@ impl Geometry {
     }
 }
 
-/// Where the superblock is, and its byte order; `None` if there is none.
+/// Finds the superblock and its byte order; `None` if there is none.
 pub(crate) fn find_super_block(image: &dyn Image) -> Result<Option<(u64, ByteOrder)>> {
     for at in SUPER_STARTS {
         let mut magic = [0; 4];
@@ -136,8 +136,8 @@ fn checked_size(geometry: &Geometry) -> Result<u64> {
     Ok(found)
 }
 
-/// As kernels have it: the root's entries follow the superblock unless a flag says that they need
-/// not.
+/// Checks the root as kernels do: its entries follow the superblock unless a flag allows a
+/// distance.
 fn check_root(geometry: &Geometry) -> Result<()> {
     let root = &geometry.super_block.root;
     if FileType::from_mode_bits(root.mode.into()) != Some(FileType::Directory) {

@@ -26,7 +26,7 @@ options! {
     share: bool = "duplicates", one_of!["share" => true, "keep" => false], "share",
         "store the data of files with the same contents once (share), or as often as they occur (keep)";
 
-    /// Where the superblock starts.
+    /// Offset of the superblock.
     super_block_at: u64 = "pad", one_of!["512" => PAD_LEN, "none" | "0" => 0], "none",
         "leave so many bytes in front of the superblock, for boot code";
 

@@ -1,4 +1,4 @@
-//! Who owns each byte of an image, and where the image ends.
+//! Owners of an image's bytes, and its end.
 //!
 //! Owns the map from structures to ranges, for every image that can be walked.
 

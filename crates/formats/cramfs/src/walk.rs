@@ -10,12 +10,12 @@ use packfs_core::{FileType, Result};
 use packfs_format::{InodeId, Volume};
 use std::collections::HashSet;
 
-/// What may still be read of structures that lie side by side. An image that leads to the same
-/// bytes over and over runs out.
+/// Bytes that may still be read of structures that do not overlap. An image that refers to the same
+/// bytes repeatedly exhausts it.
 pub(crate) struct Budget(u64);
 
 impl Budget {
-    /// As much as an image can hold.
+    /// Returns the budget of an image: its length.
     pub(crate) fn of(volume: &CramfsVolume) -> Self {
         Budget(volume.geometry.end)
     }
@@ -33,13 +33,13 @@ impl Budget {
 pub(crate) struct Contents(HashSet<(u32, u32)>);
 
 impl Contents {
-    /// Whether an inode's contents are met for the first time.
+    /// Returns true if an inode's contents are met for the first time.
     pub(crate) fn is_new(&mut self, inode: &RawInode) -> bool {
         self.0.insert((inode.raw.offset, inode.raw.size))
     }
 }
 
-/// Whether an inode has block pointers.
+/// Returns true if an inode has block pointers.
 pub(crate) fn has_blocks(inode: &RawInode) -> bool {
     matches!(inode.file_type, FileType::File | FileType::Symlink) && inode.raw.size > 0
 }

@@ -53,12 +53,12 @@ impl Joined {
         Ok(joined)
     }
 
-    /// Where something can be put behind the files.
+    /// Returns the first address after all devices.
     pub(crate) fn end(&self) -> u64 {
         self.end.next_multiple_of(ALIGN)
     }
 
-    /// Whether the devices that the image lists are given as files of their own.
+    /// Returns true if the devices that the image lists are given as files of their own.
     pub(crate) fn has_devices(&self) -> bool {
         self.parts.len() > 1
     }
@@ -89,8 +89,8 @@ impl Joined {
         self.parts.first().map(|part| part.image.name()).unwrap_or_default()
     }
 
-    /// Where `len` bytes at an address of a device lie: device 0 is the whole address space of the
-    /// image, others are the rows of the device table.
+    /// Finds the file and offset of `len` bytes at an address of a device: device 0 is the whole
+    /// address space of the image, others are the rows of the device table.
     ///
     /// Errors: `Corrupt` if there is no such device or no such range; `Failed` if the device is not
     /// given.

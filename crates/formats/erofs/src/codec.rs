@@ -35,13 +35,13 @@ pub(crate) fn name(algorithm: Algorithm) -> &'static str {
     row(algorithm).map_or(algorithm.name(), |row| row.1)
 }
 
-/// What an algorithm asks of the kernel.
+/// Returns the kernel version that an algorithm needs.
 pub(crate) fn need(algorithm: Algorithm) -> Need {
     let since = row(algorithm).map_or((5, 4), |row| row.2);
     Need::new(format!("codec {}", name(algorithm)), since, "codec lz4hc")
 }
 
-/// How clusters are compressed.
+/// Codecs of clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Codecs {
     pub first: CodecSettings,
@@ -55,7 +55,7 @@ impl Codecs {
         std::iter::once(&self.first).chain(&self.second)
     }
 
-    /// Whether they are the same codecs and levels; windows and dictionaries follow the length of
+    /// Returns true for equal codecs and levels; windows and dictionaries follow the length of
     /// clusters.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.both().count() == other.both().count()
@@ -117,7 +117,7 @@ fn zstd_window_log(cluster_len: u32) -> u8 {
     u8::try_from(len.trailing_zeros()).unwrap_or(max).clamp(min, max)
 }
 
-/// How metadata is compressed: as files are, and if they are not, with LZ4.
+/// Returns the codec of metadata: that of files, or LZ4 if files are not compressed.
 pub(crate) fn of_metadata(codecs: Option<&Codecs>, cluster_len: u32) -> CodecSettings {
     match codecs.map(|codecs| &codecs.first) {
         Some(CodecSettings::Zstd(zstd)) => zstd_of_clusters(zstd.level, cluster_len),
@@ -126,8 +126,8 @@ pub(crate) fn of_metadata(codecs: Option<&Codecs>, cluster_len: u32) -> CodecSet
     }
 }
 
-/// Whether settings are those of the same codec and level; windows and dictionaries follow the
-/// length of clusters.
+/// Returns true for equal codecs and levels; windows and dictionaries follow the length of
+/// clusters.
 fn is_same(one: &CodecSettings, other: &CodecSettings) -> bool {
     match (one, other) {
         (CodecSettings::Zstd(one), CodecSettings::Zstd(other)) => one.level == other.level,

@@ -1,8 +1,8 @@
-//! How the blocks of an image are encoded, so that they can be copied into another image.
+//! Encoding of an image's blocks, to decide if they can be copied into another image.
 //!
-//! Kernels size their decoders by the settings behind the superblock, so these must agree; LZ4 has
-//! none that matter, as the longest cluster is written by who places clusters. Levels are recorded
-//! nowhere.
+//! Kernels size their decoders by the settings after the superblock, so these must agree. LZ4 has
+//! none that matter, since the engine that places clusters records the longest one. Levels are not
+//! recorded.
 
 use crate::disk;
 use crate::reader::Reader;

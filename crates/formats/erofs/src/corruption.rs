@@ -5,14 +5,14 @@ use packfs_codec::DecodeError;
 use packfs_format::faults;
 use std::fmt;
 
-/// Where in the image a fault is.
+/// Place of a fault in the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The structure, such as `inode` or `directory entry`.
     pub(crate) what: &'static str,
     /// Its offset: in the image, or with `metabox` in the decoded metabox.
     pub(crate) at: u64,
-    /// Whether it lies in the metabox.
+    /// True if it lies in the metabox.
     pub(crate) metabox: bool,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Which figures would be allowed.
+/// Allowed values of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allowed {
     /// This or less.

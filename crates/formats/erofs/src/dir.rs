@@ -22,7 +22,7 @@ const DIRENT_LEN: usize = size_of::<Dirent>();
 pub(crate) struct RawEntry<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) nid: u64,
-    /// As stored; see [`entry_type`].
+    /// File type as stored; see [`entry_type`].
     pub(crate) file_type: u8,
 }
 
@@ -64,7 +64,7 @@ impl DirBlock {
         Corruption::Fault { place: self.place, fault }.into()
     }
 
-    /// How many entries it has; at least one.
+    /// Returns the number of entries, at least one.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -116,7 +116,7 @@ impl DirBlock {
 }
 
 impl Reader {
-    /// How many blocks a directory has.
+    /// Returns the number of blocks of a directory.
     pub(crate) fn dir_block_count(&self, raw: &RawInode) -> u64 {
         raw.size.div_ceil(self.geometry.block_len())
     }

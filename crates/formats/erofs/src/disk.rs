@@ -11,7 +11,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 pub(crate) const EROFS_SUPER_MAGIC_V1: u32 = 0xE0F5_E1E2;
-/// Where the superblock starts, in bytes.
+/// Start of the superblock, in bytes.
 pub(crate) const EROFS_SUPER_OFFSET: u64 = 1024;
 /// Length of the superblock without extension slots; [`SuperBlock`] is this and the first slot.
 pub(crate) const SUPER_BLOCK_LEN: usize = 128;
@@ -184,7 +184,7 @@ pub(crate) const Z_EROFS_ALL_COMPR_ALGS: u16 = (1 << Z_EROFS_COMPRESSION_MAX) - 
 /// Largest dictionary of LZMA, and smallest.
 pub(crate) const Z_EROFS_LZMA_MAX_DICT_SIZE: u32 = 8 * Z_EROFS_PCLUSTER_MAX_SIZE;
 pub(crate) const LZMA_DICT_SIZE_MIN: u32 = 4096;
-/// What the window's logarithm of zstd is stored less of.
+/// Subtracted from the window's logarithm of zstd before it is stored.
 pub(crate) const ZSTD_WINDOWLOG_ABSOLUTEMIN: u8 = 10;
 /// Largest stored `windowlog`.
 pub(crate) const ZSTD_WINDOWLOG_STORED_MAX: u8 = 10;

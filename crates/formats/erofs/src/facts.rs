@@ -1,4 +1,4 @@
-//! What `info` says of an image.
+//! Facts of an image, as `info` prints them.
 
 use crate::disk::*;
 use crate::reader::Reader;

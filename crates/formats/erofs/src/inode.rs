@@ -16,7 +16,7 @@ use zerocopy::transmute;
 /// Longest target of a symbolic link; Linux has no links longer than 4,095 bytes, but reads them.
 pub(crate) const LINK_LEN_MAX: u64 = 65_535;
 
-/// What both forms of the inode tell.
+/// Fields that both forms of the inode have.
 struct Fields {
     format: u16,
     xattr_icount: u16,
@@ -49,7 +49,7 @@ impl Fields {
 }
 
 impl Reader {
-    /// Where an inode lies in the address space.
+    /// Returns the address of an inode.
     fn inode_at(&self, nid: u64) -> Option<u64> {
         let slot = nid & EROFS_DIRENT_NID_MASK;
         let offset = slot.checked_mul(1 << ISLOTBITS)?;
@@ -199,9 +199,9 @@ impl Reader {
         }
     }
 
-    /// What Linux says of an inode's blocks (`erofs_read_inode`), in units of 512 bytes: as many as
-    /// its inode names if it is compressed, else all that its length fills, holes, inline tails and
-    /// directories too.
+    /// Returns the blocks of 512 bytes that Linux reports (`erofs_read_inode`): those recorded in a
+    /// compressed inode, else those that its length fills, for holes, inline tails and directories
+    /// too.
     fn sectors_of(&self, raw: &RawInode) -> u64 {
         let block_len = self.geometry.block_len();
         let blocks = if raw.is_compressed() { raw.block_word } else { raw.size.div_ceil(block_len) };

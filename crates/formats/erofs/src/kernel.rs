@@ -50,14 +50,14 @@ pub(crate) const METABOX: Version = (6, 17);
 /// Prefixes of xattrs' names outside of the packed inode, where there is one.
 pub(crate) const PLAIN_PREFIXES: Version = (6, 18);
 
-/// What an option asks of the kernel.
+/// The kernel version that an option needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Need {
-    /// What, such as `codec zstd`.
+    /// The option or feature, such as `codec zstd`.
     pub what: String,
     /// The first kernel that has it.
     pub since: Version,
-    /// What to ask for instead, for older kernels.
+    /// Alternative for older kernels.
     pub instead: &'static str,
 }
 

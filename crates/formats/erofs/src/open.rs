@@ -20,16 +20,16 @@ pub(crate) struct Device {
     pub(crate) uniaddr: u64,
 }
 
-/// What a codec's settings say.
+/// Settings of codecs as the image records them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CodecSettingsFound {
     /// In words, such as `lzma dict=65536`.
     pub(crate) words: Vec<String>,
-    /// Where the last of them ends.
+    /// End of the last settings.
     pub(crate) end: u64,
 }
 
-/// What holds for the image as a whole; every figure is checked.
+/// Validated values of the superblock.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
     pub(crate) super_block: SuperBlock,
@@ -46,9 +46,9 @@ pub(crate) struct Geometry {
     /// Bit for each algorithm that may be used.
     pub(crate) algorithms: u16,
     pub(crate) root_nid: u64,
-    /// Where inodes that are not in the metabox are counted from, in bytes.
+    /// Base of node numbers outside the metabox, in bytes.
     pub(crate) meta_at: u64,
-    /// Where shared xattrs are counted from, in bytes.
+    /// Base of shared xattrs, in bytes.
     pub(crate) xattrs_at: u64,
     pub(crate) packed_nid: Option<u64>,
     pub(crate) metabox_nid: Option<u64>,
@@ -56,17 +56,17 @@ pub(crate) struct Geometry {
     pub(crate) fixed_nsec: u32,
     pub(crate) settings: CodecSettingsFound,
     pub(crate) devices: Vec<Device>,
-    /// Where the device table starts.
+    /// Start of the device table.
     pub(crate) devices_at: u64,
 }
 
 impl Geometry {
-    /// Whether an incompatible feature is on.
+    /// Returns true if an incompatible feature is on.
     pub(crate) fn has(&self, feature: u32) -> bool {
         self.incompat & feature != 0
     }
 
-    /// Whether a compatible feature is on.
+    /// Returns true if a compatible feature is on.
     pub(crate) fn has_compat(&self, feature: u32) -> bool {
         self.compat & feature != 0
     }

@@ -13,7 +13,7 @@ use packfs_codec::CodecSettings;
 use packfs_core::{NodeKind, Result, Tree};
 use packfs_format::{DataFile, PackSettings};
 
-/// Which files put bytes into the packed inode.
+/// Files whose data goes into the packed inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fragments {
     /// None.
@@ -24,7 +24,7 @@ pub(crate) enum Fragments {
     All,
 }
 
-/// What files share.
+/// Data that files share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dedupe {
     /// Nothing.
@@ -35,7 +35,7 @@ pub(crate) enum Dedupe {
     Ranges,
 }
 
-/// How the clusters of compressed files are listed.
+/// Form of a compressed file's index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexForm {
     /// Whatever is shortest.
@@ -101,17 +101,17 @@ pub(crate) struct Options {
     /// The oldest kernel that is to mount the image.
     pub kernel: Version,
     pub block_len: u32,
-    /// How files are stored that no rule is about.
+    /// Storage of files that no rule matches.
     pub storage: Storage,
     pub rules: Rules,
-    /// How files are stored that are used first and that no rule is about, if otherwise.
+    /// Storage of files used first that no rule matches, if it differs.
     pub first_used: Option<Storage>,
     pub fragments: Fragments,
     pub packed_cluster_len: u32,
-    /// Whether last clusters lie beside their inodes.
+    /// Stores last clusters beside their inodes.
     pub inline_clusters: bool,
     pub index: IndexForm,
-    /// Whether the image uses what came with 48-bit block numbers.
+    /// Uses the features that came with 48-bit block numbers.
     pub wide: bool,
     pub metabox: Option<Metabox>,
     pub holes: bool,

@@ -5,7 +5,7 @@ use crate::disk::*;
 use packfs_core::{FileType, Timestamp};
 use std::mem::size_of;
 
-/// How an inode's contents are laid out.
+/// Layout of an inode's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// One run of blocks.
@@ -39,9 +39,9 @@ impl Layout {
 pub(crate) struct RawInode {
     pub(crate) nid: u64,
     pub(crate) place: Place,
-    /// Where it starts in the address space.
+    /// Its address.
     pub(crate) at: u64,
-    /// Whether it has 64 bytes.
+    /// Set for the extended form of 64 bytes.
     pub(crate) extended: bool,
     pub(crate) layout: Layout,
     pub(crate) file_type: FileType,
@@ -71,12 +71,12 @@ impl RawInode {
         if self.extended { size_of::<InodeExtended>() as u64 } else { size_of::<InodeCompact>() as u64 }
     }
 
-    /// Where its xattrs start in the address space.
+    /// Returns the address of its xattrs.
     pub(crate) fn xattrs_at(&self) -> u64 {
         self.at + self.len()
     }
 
-    /// Where its xattrs end: an index, or inline data, follows.
+    /// Returns the end of its xattrs, at which an index or inline data starts.
     pub(crate) fn tail_at(&self) -> u64 {
         self.xattrs_at() + self.xattr_len
     }
@@ -91,6 +91,6 @@ impl RawInode {
 pub(crate) struct LongPrefix {
     /// Number of the short prefix.
     pub(crate) base_index: u8,
-    /// What follows that.
+    /// The bytes after that.
     pub(crate) infix: Vec<u8>,
 }

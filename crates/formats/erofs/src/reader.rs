@@ -19,7 +19,7 @@ use packfs_format::{Extent, ExtentFrom, SortedDirs};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex};
 
-/// Where the metabox stands in the address space, and its inode.
+/// The metabox: its address and its inode.
 #[derive(Clone, Debug)]
 pub(crate) struct Metabox {
     pub(crate) start: u64,
@@ -36,8 +36,8 @@ pub(crate) struct Reader {
     pub(crate) prefixes: Vec<LongPrefix>,
     pub(crate) windows: Windows,
     pub(crate) decoded_blocks: DecodedBlocks,
-    /// Where the last walk over short extent records stopped: inode, index of the record, address
-    /// of its data.
+    /// End of the last walk over short extent records: inode, index of the record, address of its
+    /// data.
     pub(crate) last_record: Mutex<(u64, u64, u64)>,
     pub(crate) sorted_dirs: SortedDirs,
     /// Why the superblock's checksum vouches for nothing.
@@ -104,7 +104,7 @@ impl Reader {
         Ok(inode)
     }
 
-    /// Where the address space ends.
+    /// Returns the end of the address space.
     pub(crate) fn space_end(&self) -> u64 {
         match &self.metabox {
             Some(metabox) => metabox.start + metabox.inode.size,

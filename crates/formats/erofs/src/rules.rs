@@ -1,16 +1,16 @@
-//! How files are stored, and rules that say so by path.
+//! Storage of files, and rules that select it by path.
 
 use crate::codec::{self, Codecs};
 use crate::globs::Globs;
 use crate::sizes::len_32;
 use packfs_core::{ImagePath, NodeKind, Result, Tree};
 
-/// How a file is stored.
+/// Storage of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
-    /// As it is.
+    /// Uncompressed.
     Flat,
-    /// As it is, in chunks.
+    /// Uncompressed, in chunks.
     Chunks { chunk_len: u32 },
     /// Compressed, in clusters of at most so many stored bytes.
     Clusters { codecs: Codecs, cluster_len: u32 },
@@ -36,7 +36,7 @@ impl Storage {
     }
 }
 
-/// What a rule says, as it was typed: `CODEC[+CODEC][@SIZE]`.
+/// Value of a rule on the command line: `CODEC[+CODEC][@SIZE]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypedRule {
     codec: String,
@@ -61,8 +61,8 @@ impl TypedRule {
         Ok(codec::parse(&self.codec, self.cluster_len.unwrap_or(usual_len))?.1)
     }
 
-    /// How files are stored that it is about; in chunks those that are not compressed, if that is
-    /// their usual form.
+    /// Returns the storage of files that the rule matches; uncompressed ones are chunks if
+    /// `chunk_len` is set.
     ///
     /// Errors: `Usage`.
     pub(crate) fn storage(&self, usual_len: u32, chunk_len: Option<u32>) -> Result<Storage> {
@@ -75,16 +75,16 @@ impl TypedRule {
     }
 }
 
-/// What globs say by path.
+/// Values selected by globs.
 #[derive(Clone, Debug)]
 pub(crate) struct ByPath<T>(Vec<Row<T>>);
 
-/// How files are stored, by path.
+/// Storage of files by path.
 pub(crate) type Rules = ByPath<Storage>;
 
 #[derive(Clone, Debug)]
 struct Row<T> {
-    /// As it was typed.
+    /// The glob on the command line.
     glob: String,
     globs: Globs,
     what: T,
@@ -117,7 +117,7 @@ impl Rules {
 }
 
 impl<T> ByPath<T> {
-    /// What each glob says.
+    /// Parses the globs.
     ///
     /// Errors: `Usage`.
     pub(crate) fn new<'a>(rows: impl Iterator<Item = (&'a str, T)>) -> Result<Self> {
@@ -126,7 +126,7 @@ impl<T> ByPath<T> {
             .map(ByPath)
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -143,7 +143,7 @@ impl<T> ByPath<T> {
         rows.iter().map(|row| &*row.glob).collect()
     }
 
-    /// What the last glob that matches says.
+    /// Returns the value of the last glob that matches.
     pub(crate) fn find(&self, path: &ImagePath) -> Option<&T> {
         self.0.iter().rev().find(|row| row.globs.match_path(path)).map(|row| &row.what)
     }

@@ -12,7 +12,7 @@ pub(crate) fn len(value: &str) -> Option<u64> {
     number.checked_mul(1 << shift)
 }
 
-/// As [`len`], for lengths below 4 GiB.
+/// Reads a length below 4 GiB; otherwise as [`len`].
 pub(crate) fn len_32(value: &str) -> Option<u32> {
     len(value).and_then(|len| u32::try_from(len).ok())
 }

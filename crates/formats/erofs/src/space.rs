@@ -1,8 +1,8 @@
-//! Who owns each byte of an image.
+//! Owners of an image's bytes.
 //!
-//! Owns the map from structures to ranges of the first file; what lies on further devices or in the
-//! metabox has no bytes of its own there. Invariant: the owners are in order, do not overlap and
-//! add up to the file's length.
+//! Owns the map from structures to ranges of the first file; structures on further devices or in
+//! the metabox have no bytes of their own there. Invariant: the owners are in order, do not overlap
+//! and add up to the file's length.
 
 use crate::data::{ClusterMap, RunFrom};
 use crate::disk::*;
@@ -30,7 +30,7 @@ impl Reader {
         self.packed.iter().chain(self.metabox.iter().map(|metabox| &metabox.inode))
     }
 
-    /// What the superblock tells.
+    /// Returns the claims of the superblock.
     pub(crate) fn fixed_claims(&self) -> Claims {
         let geometry = &self.geometry;
         let mut claims = Claims::default();
@@ -47,7 +47,7 @@ impl Reader {
         claims
     }
 
-    /// What an inode owns. Data that cannot be found owns nothing.
+    /// Adds the claims of an inode. Data that cannot be found claims nothing.
     pub(crate) fn claim_inode(&self, raw: &RawInode, claims: &mut Claims) -> Result<()> {
         for range in [raw.at..raw.tail_at(), self.map_range(raw)?] {
             self.claim(range, Sharing::Alone, "inodes", claims);
@@ -99,7 +99,7 @@ impl Reader {
         })
     }
 
-    /// Where the part of an inode's contents lies that follows the inode.
+    /// Returns the address of the inline part of an inode's data.
     fn inline_at(&self, raw: &RawInode) -> Result<Option<u64>> {
         Ok(match raw.layout {
             Layout::FlatInline => Some(raw.tail_at()),
@@ -119,7 +119,7 @@ impl Reader {
         }
     }
 
-    /// Where the map of an inode's contents lies: an index, records, rows of chunks.
+    /// Returns the range of the map of an inode's data: an index, records, or rows of chunks.
     fn map_range(&self, raw: &RawInode) -> Result<Range<u64>> {
         let tail = raw.tail_at();
         if raw.size == 0 || !matches!(raw.file_type, FileType::File | FileType::Directory | FileType::Symlink)

@@ -6,7 +6,7 @@
 use packfs_format::{SpaceOwner, space_owners};
 use std::ops::Range;
 
-/// Whether a range may belong to several owners.
+/// Permission of a range to have several owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sharing {
     /// Metadata: nothing else may lie there.

@@ -12,11 +12,11 @@ use packfs_format::DirCursor;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// How many times longer than its image decoded metadata may be.
+/// Largest ratio of decoded metadata to the image's length.
 const DECODED_TIMES_MAX: u64 = 256;
 
-/// What may still be seen. Structures of a true image do not overlap; an image that leads to the
-/// same bytes over and over runs out.
+/// Structures that may still be met. Those of a sound image do not overlap; an image that refers to
+/// the same bytes repeatedly exhausts it.
 pub(crate) struct Budget(u64);
 
 impl Budget {

@@ -21,17 +21,17 @@ pub(crate) struct Windows {
     walk: Mutex<Walk>,
 }
 
-/// Where windows were read last.
+/// End of the last sequential read.
 #[derive(Default)]
 struct Walk {
     /// The number behind the last window.
     next: u64,
-    /// How many were read at once.
+    /// Number of windows of the last read.
     run: u64,
 }
 
 impl Walk {
-    /// How many windows to read for whoever misses one.
+    /// Returns the number of windows to read on a miss.
     fn run_at(&mut self, number: u64) -> u64 {
         let goes_on = (self.next..=self.next.saturating_add(SKIP_MAX)).contains(&number);
         self.run = if goes_on { (self.run * 2).clamp(1, RUN_MAX) } else { 1 };

@@ -20,7 +20,7 @@ const NAMES_LEN_MAX: usize = 65_536;
 /// shared values from filling memory.
 const VALUES_LEN_MAX: usize = 64 << 20;
 
-/// What is read of one inode's attributes besides themselves.
+/// Values read of one inode's attributes besides the attributes themselves.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct XattrFigures {
     /// Ids of shared attributes, in order.
@@ -38,7 +38,7 @@ struct Stored {
     entry: XattrEntry,
     /// Name without prefix.
     suffix: Vec<u8>,
-    /// Where the value starts.
+    /// Start of the value.
     value_at: u64,
     /// Bytes of all of it, padding included.
     len: u64,
@@ -95,7 +95,7 @@ impl Reader {
         Ok((set.xattrs, set.figures))
     }
 
-    /// Where a shared attribute lies, and how long it is.
+    /// Returns the address and length of a shared attribute.
     pub(crate) fn shared_xattr(&self, id: u32) -> Result<(u64, u64)> {
         let (at, place) = self.shared_xattr_at(id)?;
         Ok((at, self.stored_xattr(at, place)?.len))
@@ -212,7 +212,7 @@ impl Reader {
         Ok(prefixes)
     }
 
-    /// Where the long prefixes lie in the image, if they lie there as they are.
+    /// Returns the range of the long prefixes in the image, if they are stored there uncompressed.
     pub(crate) fn plain_prefixes(&self) -> Option<std::ops::Range<u64>> {
         let plain = self.geometry.has_compat(EROFS_FEATURE_COMPAT_PLAIN_XATTR_PFX)
             || self.metabox.is_none() && self.packed.is_none();

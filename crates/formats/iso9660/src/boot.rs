@@ -27,12 +27,12 @@ pub(crate) struct Catalog {
 }
 
 impl BootImage {
-    /// Where it starts, in bytes from the start of the image.
+    /// Returns its start, in bytes from the start of the image.
     pub(crate) fn start(&self) -> u64 {
         u64::from(self.entry.at.get()) * SECTOR_LEN
     }
 
-    /// How many bytes firmware loads of it.
+    /// Returns the number of bytes that firmware loads.
     pub(crate) fn loaded_len(&self) -> u64 {
         u64::from(self.entry.sector_count.get()) * 512
     }

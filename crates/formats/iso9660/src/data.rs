@@ -19,8 +19,7 @@ use std::ops::{ControlFlow, Range};
 const SECTIONS_MAX: usize = 16_384;
 
 impl Iso9660Volume {
-    /// Where the data of a file lies, of all its records; sections without a gap between them are
-    /// one.
+    /// Returns the sections of a file from all of its records; adjacent sections are merged.
     pub(crate) fn sections(&self, first: &Record) -> Result<Vec<Section>> {
         let block_len = self.geometry.block_len;
         let mut sections: Vec<Section> = Vec::new();
@@ -108,7 +107,7 @@ impl Iso9660Volume {
     }
 }
 
-/// What a file takes of the image: whole sectors.
+/// Returns the range that a section takes, in whole sectors.
 pub(crate) fn taken(section: &Section) -> Range<u64> {
     section.at..(section.at + section.len).next_multiple_of(SECTOR_LEN)
 }

@@ -63,7 +63,7 @@ impl Civil {
     }
 }
 
-/// Whether a distance from Greenwich is one.
+/// Returns true if an offset from Greenwich is valid.
 pub(crate) fn is_offset(offset: i8) -> bool {
     (-48..=OFFSET_MAX).contains(&offset)
 }

@@ -19,10 +19,10 @@ use std::ops::ControlFlow;
 /// A directory being read.
 pub(crate) struct Listing<'a> {
     volume: &'a Iso9660Volume,
-    /// Where it starts, in bytes from the start of the image.
+    /// Its start, in bytes from the start of the image.
     pub(crate) start: u64,
     end: u64,
-    /// Where the next record may be.
+    /// Offset of the next record.
     at: u64,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Where to go on after what was read last.
+    /// Returns the position after the entry read last.
     fn cursor(&self) -> DirCursor {
         DirCursor(self.at - self.start)
     }

@@ -13,9 +13,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// Length of a logical sector: descriptors fill one, directory records do not cross its end
 /// (ECMA-119 6.1.2).
 pub(crate) const SECTOR_LEN: u64 = 2048;
-/// Where volume descriptors begin, behind the system area (ECMA-119 6.2.1).
+/// Start of the volume descriptors, after the system area (ECMA-119 6.2.1).
 pub(crate) const DESCRIPTORS_AT: u64 = 16 * SECTOR_LEN;
-/// What every volume descriptor has at its second byte.
+/// Second to sixth byte of every volume descriptor.
 pub(crate) const STANDARD_ID: [u8; 5] = *b"CD001";
 
 // Types of volume descriptors (ECMA-119 8.1.1).
@@ -26,7 +26,7 @@ pub(crate) const TERMINATOR: u8 = 255;
 
 /// Escape sequences that mean UCS-2, by their level (Joliet specification).
 pub(crate) const JOLIET_ESCAPES: [[u8; 3]; 3] = [*b"%/@", *b"%/C", *b"%/E"];
-/// What an El Torito boot record has for its system.
+/// System identifier of an El Torito boot record.
 pub(crate) const EL_TORITO_ID: &[u8] = b"EL TORITO SPECIFICATION";
 
 // Flags of a directory record (ECMA-119 9.1.6).
@@ -38,7 +38,7 @@ pub(crate) const FLAG_MULTI_EXTENT: u8 = 1 << 7;
 pub(crate) const NAME_SELF: [u8; 1] = [0];
 pub(crate) const NAME_PARENT: [u8; 1] = [1];
 
-/// What an SP entry has for its check bytes (SUSP 5.3).
+/// Check bytes of an SP entry (SUSP 5.3).
 pub(crate) const SP_CHECK: [u8; 2] = [0xbe, 0xef];
 /// Bytes that CD-ROM XA puts in front of the system use area.
 pub(crate) const XA_LEN: usize = 14;
@@ -106,7 +106,7 @@ on_disk! {
         offset: i8,
     }
 
-    /// What a directory record begins with; its name follows (ECMA-119 9.1).
+    /// Head of a directory record; its name follows (ECMA-119 9.1).
     struct RecordHead (33) {
         len: u8,
         /// Blocks in front of the data.
@@ -163,7 +163,7 @@ on_disk! {
         reserved_end: [u8; 653],
     }
 
-    /// What a row of a path table begins with, little-endian; its name follows (ECMA-119 9.4).
+    /// Head of a path table row, little-endian; its name follows (ECMA-119 9.4).
     struct PathRow (8) {
         name_len: u8,
         attributes_len: u8,
@@ -217,7 +217,7 @@ on_disk! {
         criteria: [u8; 20],
     }
 
-    /// What stands in front of the entries of a section (El Torito 2.3).
+    /// Section header, followed by the entries of the section (El Torito 2.3).
     struct BootSection (32) {
         header_id: u8,
         platform: u8,
@@ -237,7 +237,7 @@ impl Both16 {
         self.le.get()
     }
 
-    /// Whether both are the same.
+    /// Returns true if both byte orders hold the same value.
     pub(crate) fn agrees(self) -> bool {
         self.le.get() == self.be.get()
     }
@@ -254,7 +254,7 @@ impl Both32 {
         self.le.get()
     }
 
-    /// Whether both are the same.
+    /// Returns true if both byte orders hold the same value.
     pub(crate) fn agrees(self) -> bool {
         self.le.get() == self.be.get()
     }

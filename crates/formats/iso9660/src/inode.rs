@@ -24,7 +24,7 @@ const NUMBER_SHIFT: u32 = 5;
 pub(crate) enum RawKind {
     Directory,
     File {
-        /// What it decodes to, if it is compressed.
+        /// Decoded length of a compressed file.
         len: u64,
         sections: Vec<Section>,
     },
@@ -45,7 +45,7 @@ pub(crate) fn not_a(what: &str, raw: &RawInode) -> Error {
 }
 
 impl Iso9660Volume {
-    /// What the system use entries of a record say, where Rock Ridge is looked at.
+    /// Reads the system use entries of a record; nothing if Rock Ridge is not shown.
     pub(crate) fn rock_ridge(&self, record: &Record) -> Result<RockRidge> {
         let geometry = &self.geometry;
         if geometry.view != View::RockRidge {

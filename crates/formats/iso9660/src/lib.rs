@@ -54,7 +54,7 @@ const LADDER: [Rung; 2] = [
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Iso9660;
 
-/// Where `CD001` stands: at the second byte of the first volume descriptor.
+/// Signature `CD001` at the second byte of the first volume descriptor.
 const MAGIC: Magic = Magic { bytes: &disk::STANDARD_ID, at: disk::DESCRIPTORS_AT + 1 };
 
 /// Identity of the format.

@@ -14,12 +14,12 @@ use zerocopy::{FromZeros, IntoBytes};
 
 /// Most volume descriptors that are looked at.
 const DESCRIPTORS_MAX: u64 = 128;
-/// What messages call a volume descriptor.
+/// Name of a volume descriptor in messages.
 pub(crate) const DESCRIPTOR: &str = "volume descriptor";
 /// Names of Rock Ridge in entries that announce extensions (ER).
 const ROCK_RIDGE_IDS: [&[u8]; 3] = [b"RRIP_1991A", b"IEEE_P1282", b"IEEE_1282"];
 
-/// Which tree of an image is shown, and how.
+/// The shown tree of an image, and its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     /// That of the primary descriptor, with what Rock Ridge says.
@@ -43,13 +43,13 @@ impl View {
 /// A descriptor of a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
-    /// Where the descriptor is.
+    /// Offset of the descriptor.
     pub(crate) at: u64,
     pub(crate) descriptor: Box<VolumeDescriptor>,
 }
 
 impl Described {
-    /// Where the record of the root that is in the root lies.
+    /// Returns the offset of the root's record of itself.
     pub(crate) fn root_at(&self) -> u64 {
         let root = &self.descriptor.root;
         let block = u64::from(root.extent.get()) + u64::from(root.attributes_len);
@@ -57,21 +57,21 @@ impl Described {
     }
 }
 
-/// Where everything of an image is; every figure is checked.
+/// Validated locations of an image's structures.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
     pub(crate) primary: Described,
     /// The Joliet descriptor and its level, 1 to 3.
     pub(crate) joliet: Option<(Described, u8)>,
-    /// Where the El Torito boot record is, and the first sector of its catalog.
+    /// Offset of the El Torito boot record, and the first sector of its catalog.
     pub(crate) catalog: Option<(u64, u32)>,
-    /// Where the descriptors end.
+    /// End of the descriptors.
     pub(crate) descriptors_end: u64,
     pub(crate) image_len: u64,
     /// 512, 1024 or 2048.
     pub(crate) block_len: u32,
     pub(crate) view: View,
-    /// Where the root's record of itself is.
+    /// Offset of the root's record of itself.
     pub(crate) root_at: u64,
     /// Bytes in front of the entries in each system use area, and in that of the root.
     pub(crate) skip: usize,
@@ -131,7 +131,7 @@ impl Geometry {
         Ok(())
     }
 
-    /// Where the volume ends, as its descriptor says.
+    /// Returns the end of the volume, as its descriptor records it.
     pub(crate) fn volume_end(&self) -> u64 {
         u64::from(self.primary.descriptor.space_len.get()) * u64::from(self.block_len)
     }
@@ -201,7 +201,7 @@ fn root(sectors: &Sectors, at: u64) -> Result<Record> {
     record.ok_or_else(|| Corruption::NotADirectory { place }.into())
 }
 
-/// Whether a directory has no records but those of itself and its parent.
+/// Returns true if a directory has only the records of itself and its parent.
 fn is_empty(sectors: &Sectors, directory: &Record, block_len: u32) -> Result<bool> {
     let start = directory.data_at(block_len);
     let end = start.saturating_add(directory.data_len()).min(sectors.len());
@@ -217,7 +217,7 @@ fn is_empty(sectors: &Sectors, directory: &Record, block_len: u32) -> Result<boo
     Ok(end <= start + SECTOR_LEN)
 }
 
-/// What the root announces of the entries in system use areas.
+/// Extensions that the root's system use entries announce.
 struct Announced {
     skip: usize,
     root_skip: usize,

@@ -37,7 +37,7 @@ options! {
         "boot image for EFI: a FAT file system; it is stored as it is";
 }
 
-/// Which version of zisofs is written.
+/// Version of zisofs to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Zisofs {
     Version1,
@@ -46,7 +46,7 @@ pub(crate) enum Zisofs {
     AsNeeded,
 }
 
-/// How many sectors of 512 bytes are loaded of a boot image.
+/// Number of sectors of 512 bytes that firmware loads of a boot image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BootSectors {
     Count(u16),

@@ -7,7 +7,7 @@ use packfs_core::{Result, usize_of};
 use std::mem::size_of;
 use zerocopy::FromBytes;
 
-/// What messages call a directory record.
+/// Name of a directory record in messages.
 pub(crate) const RECORD: &str = "directory record";
 const HEAD_LEN: usize = size_of::<RecordHead>();
 
@@ -46,7 +46,7 @@ impl Record {
         Ok(Some(Record { at, head, rest: rest.to_vec() }))
     }
 
-    /// Where it is, for messages.
+    /// Returns its place, for messages.
     pub(crate) fn place(&self) -> Place {
         Place::at(RECORD, self.at)
     }
@@ -56,7 +56,7 @@ impl Record {
         self.rest.get(..usize::from(self.head.name_len)).unwrap_or_default()
     }
 
-    /// What follows the name and the byte that fills it up to an even length.
+    /// Returns the bytes after the name and its padding to an even length.
     pub(crate) fn system_use(&self) -> &[u8] {
         let name_len = usize::from(self.head.name_len);
         let padding = usize::from(name_len.is_multiple_of(2));
@@ -69,17 +69,17 @@ impl Record {
         self.at + len - self.system_use().len() as u64
     }
 
-    /// Whether a flag is set.
+    /// Returns true if a flag is set.
     pub(crate) fn has(&self, flag: u8) -> bool {
         self.head.flags & flag != 0
     }
 
-    /// Whether it is the directory's record of itself, or of its parent.
+    /// Returns true for the directory's record of itself or of its parent.
     pub(crate) fn is_self_or_parent(&self) -> bool {
         self.name() == NAME_SELF || self.name() == NAME_PARENT
     }
 
-    /// Where its data starts, in bytes from the start of the image.
+    /// Returns the start of its data, in bytes from the start of the image.
     pub(crate) fn data_at(&self, block_len: u32) -> u64 {
         let block = u64::from(self.head.extent.get()) + u64::from(self.head.attributes_len);
         block * u64::from(block_len)

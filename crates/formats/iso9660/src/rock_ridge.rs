@@ -37,11 +37,11 @@ pub(crate) struct Target {
     /// True if the next component follows the one before it at once: that goes on, is the root, or
     /// there is none.
     joins: Option<bool>,
-    /// Whether the entry that was met last goes on in another.
+    /// Set if the last entry continues in another.
     pub(crate) continues: bool,
 }
 
-/// What the entries of a record say.
+/// Contents of a record's entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RockRidge {
     pub(crate) posix: Option<Posix>,
@@ -56,10 +56,10 @@ pub(crate) struct RockRidge {
     pub(crate) child: Option<u32>,
     /// First block of the directory that this one was moved away from (PL).
     pub(crate) parent: Option<u32>,
-    /// Whether it was moved here (RE): it is seen where it came from.
+    /// Set if the directory was moved here (RE); it is shown at its original place.
     pub(crate) is_relocated: bool,
     pub(crate) zisofs: Option<Marked>,
-    /// Whether it is a sparse file (SF), which nobody writes.
+    /// Set for a sparse file (SF), which no known program writes.
     pub(crate) is_sparse: bool,
     /// Component areas of its AL entries, one behind the other.
     pub(crate) attributes: Vec<u8>,
@@ -80,7 +80,7 @@ impl RockRidge {
         Ok(found)
     }
 
-    /// What should have gone on.
+    /// Returns the fault of an entry whose continuation is missing.
     fn unfinished(&self, place: Place) -> Option<Corruption> {
         let target_continues = self.target.as_ref().is_some_and(|target| target.continues);
         match (self.name_continues, target_continues) {

@@ -7,14 +7,13 @@ use packfs_core::{Error, Result, usize_of};
 /// A run of a file's stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
-    /// Where it starts, in bytes from the start of the image.
+    /// Its start, in bytes from the start of the image.
     pub(crate) at: u64,
     /// In bytes.
     pub(crate) len: u64,
 }
 
-/// Where the byte at `position` of what is stored lies in the image, and how many bytes lie there
-/// in a row.
+/// Returns the place of the stored byte at `position`, and the number of contiguous bytes there.
 pub(crate) fn at_position(sections: &[Section], mut position: u64) -> Option<(u64, u64)> {
     for section in sections {
         if position < section.len {

@@ -7,9 +7,9 @@ use crate::corruption::{Corruption, Place};
 use packfs_core::{Image, Result, usize_of};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is read at once, in bytes.
+/// Bytes of one read.
 const CHUNK_LEN: u64 = 16 << 10;
-/// How many of these are remembered.
+/// Number of chunks in the cache.
 const CHUNKS: u64 = 64;
 
 /// An image's metadata.

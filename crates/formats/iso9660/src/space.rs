@@ -1,4 +1,4 @@
-//! Who owns each byte of an image.
+//! Owners of an image's bytes.
 //!
 //! Owns the map from structures to ranges, for every image that can be walked.
 

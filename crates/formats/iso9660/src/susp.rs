@@ -22,15 +22,15 @@ const AREAS_LEN_MAX: u64 = 256 << 10;
 pub(crate) struct Entry<'a> {
     pub(crate) signature: [u8; 2],
     pub(crate) version: u8,
-    /// What follows its first four bytes.
+    /// The bytes after its first four.
     pub(crate) fields: &'a [u8],
     pub(crate) place: Place,
 }
 
-/// What a walk over a record's entries came to.
+/// Result of a walk over a record's entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Walked {
-    /// Where its continuation areas lie: offset and length.
+    /// Offset and length of each continuation area.
     pub(crate) areas: Vec<(u64, u64)>,
     /// Why it ended early; what was met before that holds.
     pub(crate) fault: Option<Corruption>,
@@ -90,7 +90,7 @@ pub(crate) fn each_entry(
     Ok(walked)
 }
 
-/// Where an area goes on.
+/// The area in which an area continues.
 struct Continuation {
     place: Place,
     block: u32,

@@ -13,13 +13,13 @@ use crate::volume::Iso9660Volume;
 use packfs_core::Result;
 use std::collections::HashSet;
 
-/// What may still be read of directories, or of the areas in which records go on. Those of a true
-/// image do not overlap, so that all of them together are no longer than the image; one that leads
-/// to the same bytes over and over runs out.
+/// Bytes that may still be read of directories or continuation areas. Those of a sound image do not
+/// overlap, so their sum is at most the image's length. An image that refers to the same bytes
+/// repeatedly exhausts it.
 pub(crate) struct Budget(u64);
 
 impl Budget {
-    /// As much as the image holds.
+    /// Returns the budget of an image: its length.
     pub(crate) fn of(volume: &Iso9660Volume) -> Self {
         Budget(volume.geometry.image_len)
     }

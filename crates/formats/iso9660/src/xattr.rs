@@ -15,7 +15,7 @@ const NAME_LEN_MAX: usize = 255;
 /// Namespaces that a name begins with as one byte.
 const NAMESPACES: [(u8, &[u8]); 5] =
     [(2, b"system."), (3, b"user."), (4, b"isofs."), (5, b"trusted."), (6, b"security.")];
-/// What the writer notes for itself.
+/// Namespace of libisofs's own notes.
 const OWN_NAMESPACE: &[u8] = b"isofs.";
 
 const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
@@ -24,7 +24,7 @@ const ACL_DEFAULT: &[u8] = b"system.posix_acl_default";
 const ACL_VERSION: u32 = 2;
 
 impl Iso9660Volume {
-    /// Whether [`Iso9660Volume::attributes`] would return anything, be it an error.
+    /// Returns true if [`Iso9660Volume::attributes`] would return anything, an error included.
     pub(crate) fn has_attributes(&self, raw: &RawInode) -> bool {
         decode(&raw.rock_ridge.attributes, raw.record.place()).map_or(true, |xattrs| !xattrs.is_empty())
     }
@@ -95,7 +95,7 @@ fn full_name(short: &[u8]) -> Vec<u8> {
 
 /// An entry of an access control list: tag and permissions as Linux has them, and the id.
 type ListEntry = (u16, u16, u32);
-/// What an entry without an id has for one.
+/// Stands for the id of an entry without one.
 const NO_ID: u32 = u32::MAX;
 
 /// The lists for access and for what is made in a directory.

@@ -20,13 +20,12 @@ use zerocopy::{FromBytes, FromZeros, IntoBytes};
 /// Base-2 logarithms of block sizes. Linux takes 15 to 17 of version 1, and libisofs up to 20 of
 /// version 2.
 pub(crate) const BLOCK_LOGS: std::ops::RangeInclusive<u8> = 15..=20;
-/// How many pointers are read at once.
+/// Number of pointers of one read.
 const POINTERS_AT_ONCE: u64 = 1024;
-/// What a block may be longer than what it decodes to, besides the length itself: enough for any
-/// encoder.
+/// Most bytes by which a stored block may exceed twice its decoded length: enough for any encoder.
 const GROWTH_MAX: u64 = 4096;
 
-/// What a record says of a compressed file (ZF, Z2).
+/// Description of a compressed file in its record (ZF, Z2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marked {
     pub(crate) version: u8,
@@ -70,7 +69,7 @@ impl Marked {
         })
     }
 
-    /// How long blocks are that are decoded.
+    /// Returns the decoded length of blocks.
     fn block_len(&self, place: Place) -> Result<u32, Corruption> {
         match BLOCK_LOGS.contains(&self.block_log) {
             true => Ok(1 << self.block_log),
@@ -124,7 +123,7 @@ impl<'a> Compressed<'a> {
         self.marked.len.div_ceil(u64::from(self.block_len))
     }
 
-    /// Where the table of pointers ends in what is stored.
+    /// Returns the end of the table of pointers in the stored data.
     fn table_end(&self) -> Option<u64> {
         let pointers = self.block_count().checked_add(1)?;
         pointers.checked_mul(self.marked.pointer_len())?.checked_add(self.marked.header_len())

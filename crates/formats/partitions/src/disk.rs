@@ -10,8 +10,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// At the end of a boot record.
 pub(crate) const MBR_SIGNATURE: u16 = 0xaa55;
-/// What an MBR counts in. Disks with longer sectors count in those, which nothing in the table
-/// tells.
+/// Sector length of an MBR. Disks with longer sectors count in those, which the table does not
+/// record.
 pub(crate) const SECTOR_LEN: u64 = 512;
 
 /// One of four partitions of a boot record.
@@ -67,7 +67,7 @@ pub(crate) struct GptHeader {
     pub(crate) entries_crc: U32,
 }
 
-/// Where the header's own checksum stands in it.
+/// Offset of the header's own checksum in it.
 pub(crate) const HEADER_CRC_AT: usize = 16;
 
 /// A partition of a GPT.

@@ -1,4 +1,4 @@
-//! What `info` says of a disk.
+//! Facts of a disk, as `info` prints them.
 
 use crate::kinds;
 use crate::table::{Kind, Partition, TableKind};

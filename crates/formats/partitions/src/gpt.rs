@@ -37,8 +37,8 @@ impl Copy {
     }
 }
 
-/// Whether there is a GPT: a sound header, or what is left of one where a boot record keeps others
-/// off.
+/// Returns true if there is a GPT: a sound header, or a damaged one behind a protective boot
+/// record.
 pub(crate) fn is_there(image: &dyn Image) -> Result<bool> {
     for sector_len in SECTOR_LENS {
         match copy(image, 1, sector_len)? {
@@ -80,7 +80,7 @@ pub(crate) fn read(image: &dyn Image) -> Result<Option<Table>> {
     }
 }
 
-/// Where a header that is damaged somewhere else says that the other copy is.
+/// Returns the place of the other copy according to a header that is damaged elsewhere.
 fn alternate(image: &dyn Image, sector_len: u64) -> Result<Option<(u64, u64)>> {
     let Some(header) = header_at(image, sector_len)? else { return Ok(None) };
     Ok(Some((header.alternate_lba.get(), sector_len)))

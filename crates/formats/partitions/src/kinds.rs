@@ -40,14 +40,14 @@ const GPT: [(&str, &str); 13] = [
     ("de94bba4-06d1-4d40-a16a-bfd50179d6ac", "Windows recovery"),
 ];
 
-/// What a kind of an MBR is called, or its number.
+/// Returns the name of an MBR partition type, or its number.
 pub(crate) fn of_mbr(kind: u8) -> String {
     MBR.iter()
         .find(|(number, _)| *number == kind)
         .map_or(format!("type {kind:#04x}"), |(_, name)| (*name).into())
 }
 
-/// What a kind of a GPT is called, or its GUID.
+/// Returns the name of a GPT partition type, or its GUID.
 pub(crate) fn of_gpt(kind: &[u8; 16]) -> String {
     let text = guid(kind);
     GPT.iter().find(|(known, _)| *known == text).map_or(text.clone(), |(_, name)| (*name).into())

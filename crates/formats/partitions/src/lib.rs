@@ -25,8 +25,7 @@ use packfs_core::{Error, Image, Result};
 use packfs_format::{Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
 use std::sync::Arc;
 
-/// Where a GPT has its signature, for both lengths of sectors. Those of an MBR are two bytes, which
-/// are everywhere.
+/// Signatures of a GPT for both sector lengths. The two bytes of an MBR are too common to scan for.
 static MAGICS: [Magic; 2] = [Magic { bytes: b"EFI PART", at: 512 }, Magic { bytes: b"EFI PART", at: 4096 }];
 
 /// Partition tables.

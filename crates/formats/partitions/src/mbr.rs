@@ -24,7 +24,7 @@ pub(crate) fn record(image: &dyn Image, at: u64) -> Result<Option<BootRecord>> {
     Ok(Some(record).filter(|record| record.signature.get() == MBR_SIGNATURE))
 }
 
-/// Whether the disk starts with a boot record that is one by all that can be told.
+/// Returns true if the disk starts with a boot record, judged by everything that identifies one.
 pub(crate) fn is_there(image: &dyn Image) -> Result<bool> {
     Ok(record(image, 0)?.is_some_and(|record| is_table(&record, image.len())))
 }
@@ -52,7 +52,7 @@ fn is_table(record: &BootRecord, disk_len: u64) -> bool {
         && !is_boot_sector(&record.code)
 }
 
-/// Whether the first sector is that of a FAT, an NTFS or an exFAT.
+/// Returns true if the first sector is that of a FAT, NTFS or exFAT filesystem.
 fn is_boot_sector(code: &[u8; 440]) -> bool {
     let jumps = code[0] == 0xe9 || code[0] == 0xeb && code[2] == 0x90;
     let name = &code[3..11];

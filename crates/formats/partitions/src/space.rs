@@ -1,4 +1,4 @@
-//! Who owns each byte of a disk, and where it ends.
+//! Owners of a disk's bytes, and its end.
 
 use crate::volume::PartitionsVolume;
 use packfs_format::{SpaceOwner, space_owners};

@@ -6,32 +6,32 @@ use std::ops::Range;
 /// One partition, wherever it says to be; only what is asked for has to be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Partition {
-    /// As Linux counts: rows of the table, and logical ones from 5 on.
+    /// Its number as Linux counts: rows of the table, and logical partitions from 5 on.
     pub(crate) number: u32,
-    /// Where it starts on the disk, in bytes.
+    /// Its start on the disk, in bytes.
     pub(crate) start: u64,
     /// Its length in bytes.
     pub(crate) len: u64,
     pub(crate) kind: Kind,
     /// The name that a GPT gives it; empty if none.
     pub(crate) label: String,
-    /// Whether it is the one to boot from.
+    /// Set for the partition to boot from.
     pub(crate) boots: bool,
 }
 
 impl Partition {
-    /// What its file is called.
+    /// Returns the name of its file.
     pub(crate) fn file_name(&self) -> String {
         format!("p{}", self.number)
     }
 
-    /// Where it ends on the disk; what cannot be is behind everything.
+    /// Returns its end on the disk; `u64::MAX` if that overflows.
     pub(crate) fn end(&self) -> u64 {
         self.start.saturating_add(self.len)
     }
 }
 
-/// What a partition is for.
+/// Type of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A byte of an MBR.
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Gpt { kind: [u8; 16], guid: [u8; 16] },
 }
 
-/// Which kind of table there is.
+/// Type of a partition table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TableKind {
     Mbr { disk_id: u32 },
@@ -54,8 +54,8 @@ pub(crate) struct Table {
     /// Bytes of a sector, in which the table counts.
     pub(crate) sector_len: u64,
     pub(crate) partitions: Vec<Partition>,
-    /// Where the table itself lies, and what each part of it is.
+    /// Ranges of the table itself, and the name of each.
     pub(crate) structures: Vec<(Range<u64>, &'static str)>,
-    /// What was wrong, and was got around.
+    /// Faults that reading worked around.
     pub(crate) faults: Vec<Corruption>,
 }

@@ -1,8 +1,8 @@
-//! Where the size words of large files are: lets random access start near its goal instead of at a
-//! file's first word.
+//! Checkpoints in the size words of large files, so that random access starts near its goal instead
+//! of at a file's first word.
 //!
-//! Owns a bounded cache of checkpoints, filled by whoever walks a file's words. Holds nothing that
-//! the walk has not checked, and may forget anything at any time.
+//! Owns a bounded cache of checkpoints, filled by walks over a file's words. Holds only what a walk
+//! has checked, and may forget anything at any time.
 
 use crate::cursor::Position;
 use packfs_core::usize_of;
@@ -19,9 +19,9 @@ const FILES_MAX: usize = 8;
 pub(crate) struct Checkpoint {
     /// Index of the word.
     pub(crate) index: u64,
-    /// Where it stands.
+    /// Position of the word.
     pub(crate) position: Position,
-    /// Where the data of its block starts in the image.
+    /// Start of its block's data in the image.
     pub(crate) data_at: u64,
 }
 

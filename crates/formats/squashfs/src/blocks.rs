@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Block {
     /// 1 to 8,192 bytes.
     pub(crate) bytes: Vec<u8>,
-    /// Where the next block starts in the image.
+    /// Start of the next block in the image.
     pub(crate) next: u64,
 }
 

@@ -16,7 +16,7 @@ use zerocopy::{FromBytes, IntoBytes};
 /// most its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Position {
-    /// Where the block starts in the image.
+    /// Start of the block in the image.
     pub(crate) at: u64,
     /// Offset within the decoded block.
     pub(crate) offset: u32,
@@ -92,13 +92,13 @@ impl<'a> Cursor<'a> {
         self.what = what;
     }
 
-    /// Where the cursor is, for messages.
+    /// Returns the cursor's place, for messages.
     #[inline]
     pub(crate) fn place(&self) -> Place {
         Place { what: self.what, at: self.at, within: Some(u32_of(self.offset as u64)) }
     }
 
-    /// Where the cursor is: inside a block or at its end.
+    /// Returns the cursor's position: inside a block or at its end.
     #[inline]
     pub(crate) fn position(&self) -> Position {
         Position { at: self.at, offset: u32_of(self.offset as u64) }
@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
         if self.rest().is_empty() && self.block.next < self.region.end { self.step() } else { Ok(()) }
     }
 
-    /// What is left of the current block.
+    /// Returns the rest of the current block.
     #[inline]
     pub(crate) fn rest(&self) -> &[u8] {
         self.block.bytes.get(self.offset..).unwrap_or_default()

@@ -78,7 +78,7 @@ fn block_extents<R: Records>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Where the `len` bytes of a block come from, and how many bytes it takes in the image.
+/// Returns the source of a block's `len` bytes, and its stored length.
 fn block_source<R: Records>(
     records: &R,
     word: u32,

@@ -36,12 +36,12 @@ pub(crate) struct Run {
     /// Metadata block of the inodes, relative to the inode table.
     pub(crate) start_block: u32,
     inode_number: u32,
-    /// Where the header lies.
+    /// Place of the header.
     pub(crate) place: Place,
 }
 
 impl Run {
-    /// What stands before the first header.
+    /// The run before the first header.
     const NONE: Run = Run {
         at: 0,
         count: 0,
@@ -69,7 +69,7 @@ pub(crate) struct Listing<'a, R> {
 }
 
 impl<R: Records> Listing<'_, R> {
-    /// Where to go on after the entry read last.
+    /// Returns the position after the entry read last.
     fn cursor_after(&self) -> DirCursor {
         if self.run.done == self.run.count {
             return DirCursor(u64::from(self.at) << 32);

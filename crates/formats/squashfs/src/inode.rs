@@ -42,8 +42,8 @@ fn check_file<R: Records>(records: &R, inode: &RawInode, file: &RawFile) -> Resu
     Ok(())
 }
 
-/// How many size words a file has: its whole blocks, and a short last one unless that is in a
-/// fragment.
+/// Returns the number of a file's size words: its whole blocks, and a short last one unless that is
+/// in a fragment.
 pub(crate) fn word_count<R: Records>(records: &R, file: &RawFile) -> u64 {
     let block_len = u64::from(records.layout().block_len);
     if file.fragment == SQUASHFS_INVALID_FRAG {

@@ -5,7 +5,7 @@ use crate::stored::Region;
 use packfs_core::Result;
 use std::ops::Range;
 
-/// What images are filled up to a multiple of, in bytes: what block devices used to ask for.
+/// Unit of padding, in bytes: images end at a multiple of it, as old block devices needed.
 pub(crate) const PADDING_UNIT: u64 = 4096;
 
 /// Length of an image with its padding; some writers fill nothing up. `len` is that of the file.

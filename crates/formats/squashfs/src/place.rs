@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where in the image a fault is.
+/// Place of a fault in the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The structure, such as `inode` or `directory entry`.

@@ -12,7 +12,7 @@ pub(crate) struct RawDir {
     pub(crate) start_block: u32,
     /// Start of the listing within that block, decoded.
     pub(crate) offset: u16,
-    /// As stored: [`crate::Shape::dir_size_extra`] and the length of its listing.
+    /// Length as stored: [`crate::Shape::dir_size_extra`] and the length of its listing.
     pub(crate) file_size: u32,
     /// Inode number of its parent, from 3.0 on.
     pub(crate) parent_inode: u32,
@@ -23,7 +23,7 @@ pub(crate) struct RawDir {
 /// A file's own figures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawFile {
-    /// Where its first block starts.
+    /// Start of its first block.
     pub(crate) start_block: u64,
     /// Length in bytes.
     pub(crate) file_size: u64,
@@ -35,7 +35,7 @@ pub(crate) struct RawFile {
     pub(crate) offset: u32,
 }
 
-/// What types have of their own.
+/// Fields of an inode by type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RawKind {
     /// A directory.
@@ -69,11 +69,11 @@ pub(crate) struct RawInode {
     pub(crate) xattr: u32,
     /// Its type.
     pub(crate) file_type: FileType,
-    /// What its type has of its own.
+    /// Fields of its type.
     pub(crate) kind: RawKind,
-    /// Where it is, for messages.
+    /// Its place, for messages.
     pub(crate) place: Place,
-    /// What follows its fixed part: size words, index, target.
+    /// Position after its fixed part: size words, index or target.
     pub(crate) tail: Position,
 }
 

@@ -1,9 +1,8 @@
-//! What each generation of Squashfs brings along: its records, and how they are taken apart.
+//! Records of each generation of SquashFS, and their decoding.
 //!
 //! All generations have the same structures: inodes in one table, listings of runs of entries in
-//! another, size words behind the inodes of files, fragments in a lookup table. How many bits each
-//! figure of them takes differs. [`Records`] is that difference; whatever reads an image is written
-//! once, upon it.
+//! another, size words after the inodes of files, fragments in a lookup table. The widths of their
+//! fields differ. [`Records`] is that difference; readers of images are written once, upon it.
 
 use crate::block_index::BlockIndex;
 use crate::blocks::Metadata;
@@ -27,14 +26,14 @@ pub(crate) const SQUASHFS_INVALID_FRAG: u32 = u32::MAX;
 /// stored length.
 pub(crate) const SQUASHFS_COMPRESSED_BIT_BLOCK: u32 = 1 << 24;
 
-/// Where what every image has is; every figure is checked.
+/// Validated locations that images of all generations have.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    /// What metadata and data are compressed with.
+    /// Codec of metadata and data.
     pub(crate) algorithm: Algorithm,
     /// A power of two, 512 bytes to 1 MiB.
     pub(crate) block_len: u32,
-    /// Where blocks of files and fragments may lie.
+    /// Range in which blocks of files and fragments may lie.
     pub(crate) data: Range<u64>,
     /// The inode table.
     pub(crate) inodes: Region,
@@ -46,18 +45,18 @@ pub(crate) struct Layout {
     pub(crate) export: Option<Table>,
     /// The root directory.
     pub(crate) root: InodeId,
-    /// How many inodes the superblock counts.
+    /// Number of inodes in the superblock.
     pub(crate) inode_count: u32,
 }
 
 impl Layout {
-    /// How many fragments there are.
+    /// Returns the number of fragments.
     pub(crate) fn fragment_count(&self) -> u32 {
         self.fragments.as_ref().map_or(0, |table| table.count)
     }
 }
 
-/// How long a generation's records are, and which rules hold for them.
+/// Lengths of a generation's records, and its rules.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     /// Fewest bytes that an inode takes.
@@ -72,11 +71,11 @@ pub(crate) struct Shape {
     pub(crate) index_entry_len: u32,
     /// A directory's size is its listing's length plus this, standing in for `.` and `..`.
     pub(crate) dir_size_extra: u32,
-    /// Whether inodes have numbers and link counts of their own, whatever their type.
+    /// True if inodes of all types have numbers and link counts.
     pub(crate) has_numbers: bool,
-    /// Whether listings are in byte order of their names.
+    /// True if listings are in byte order of their names.
     pub(crate) is_sorted: bool,
-    /// Whether a size word of 0 is a hole.
+    /// True if a size word of 0 is a hole.
     pub(crate) has_holes: bool,
 }
 
@@ -87,7 +86,7 @@ pub(crate) struct RunHeader {
     pub(crate) count: u32,
     /// Metadata block of their inodes, relative to the inode table.
     pub(crate) start_block: u32,
-    /// What the entries' numbers are relative to.
+    /// Base of the entries' inode numbers.
     pub(crate) inode_number: u32,
 }
 
@@ -118,7 +117,7 @@ pub(crate) struct IndexHead {
 /// A row of the fragment table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FragmentRow {
-    /// Where the fragment starts in the image.
+    /// Start of the fragment in the image.
     pub(crate) start_block: u64,
     /// Its size word.
     pub(crate) size: u32,
@@ -129,12 +128,12 @@ pub(crate) struct FragmentRow {
 pub(crate) struct StoredData {
     /// Stored length in bytes.
     pub(crate) len: u32,
-    /// Whether it is compressed.
+    /// True if it is compressed.
     pub(crate) compressed: bool,
 }
 
 impl StoredData {
-    /// What a size word says.
+    /// Decodes a size word.
     pub(crate) fn of_word(word: u32) -> Self {
         let compressed = word & SQUASHFS_COMPRESSED_BIT_BLOCK == 0;
         StoredData { len: word & !SQUASHFS_COMPRESSED_BIT_BLOCK, compressed }
@@ -151,22 +150,22 @@ pub(crate) fn size_word(stored_len: u32, compressed: bool) -> u32 {
 /// Errors of all methods: `Corrupt` where a record breaks the rules of its generation, `Io` where
 /// it cannot be read.
 pub(crate) trait Records {
-    /// Where everything is.
+    /// Returns the locations of structures.
     fn layout(&self) -> &Layout;
 
-    /// What decodes metadata.
+    /// Returns the decoder of metadata.
     fn metadata(&self) -> &Metadata;
 
-    /// Where size words of large files are.
+    /// Returns the checkpoints in the size words of large files.
     fn block_index(&self) -> &BlockIndex;
 
-    /// How long records are.
+    /// Returns the lengths of records.
     fn shape(&self) -> Shape;
 
     /// Takes the inode at the cursor apart; what it refers to is checked by the caller.
     fn parse_inode(&self, cursor: &mut Cursor<'_>) -> Result<RawInode>;
 
-    /// What the rest of packfs is told of an inode.
+    /// Returns an inode in the words of the frame.
     fn plain_inode(&self, id: InodeId, raw: &RawInode) -> Result<Inode>;
 
     /// The header of a run at the cursor.

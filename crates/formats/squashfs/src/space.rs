@@ -1,4 +1,4 @@
-//! Who owns each byte of an image: what all generations have, beside what one of them adds.
+//! Owners of an image's bytes: those of all generations, to which each adds its own.
 
 use crate::records::Records;
 use crate::table::Table;

@@ -23,11 +23,11 @@ const BLOCKS_LOOKED_AT_MAX: u32 = 32;
 /// A range of the image that holds the metadata blocks of one table, one behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
-    /// What a block of it is called in messages.
+    /// Name of its blocks in messages.
     pub(crate) block_name: &'static str,
     /// Offset of its first block in the image.
     pub(crate) start: u64,
-    /// Where it ends.
+    /// Its end.
     pub(crate) end: u64,
 }
 
@@ -45,17 +45,17 @@ impl Region {
     }
 }
 
-/// How the header of each metadata block looks.
+/// Form of the header of metadata blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HeaderForm {
     /// The byte order of the image.
     pub(crate) endian: Endian,
-    /// Whether a marker follows the word, as images with the flag `check` have it before 4.0.
+    /// True if a marker follows the word, as in images before 4.0 with the flag `check`.
     pub(crate) marked: bool,
 }
 
 impl HeaderForm {
-    /// How many bytes it takes.
+    /// Returns its length in bytes.
     pub(crate) const fn header_len(self) -> usize {
         if self.marked { HEADER_LEN_MAX } else { HEADER_LEN_MAX - 1 }
     }
@@ -80,7 +80,7 @@ pub(crate) struct StoredBlock<'a> {
     /// Its bytes without the header.
     pub(crate) bytes: &'a [u8],
     pub(crate) compressed: bool,
-    /// Where the next block starts in the image.
+    /// Start of the next block in the image.
     pub(crate) next: u64,
 }
 

@@ -18,24 +18,24 @@ use zerocopy::{FromBytes, IntoBytes};
 /// A lookup table.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    /// Where each metadata block starts in the image.
+    /// Start of each metadata block in the image.
     pub(crate) positions: Vec<u64>,
     /// The blocks, from the first up to the list.
     pub(crate) region: Region,
-    /// Where the list of positions starts.
+    /// Start of the list of positions.
     pub(crate) list_start: u64,
     /// Rows it has.
     pub(crate) count: u32,
-    /// What table it is.
+    /// Its kind.
     pub(crate) kind: TableKind,
 }
 
-/// How a table is called, and how it is stored.
+/// Name and storage of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableKind {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) name: &'static str,
-    /// What a block of it is called in messages.
+    /// Name of its blocks in messages.
     pub(crate) block_name: &'static str,
     /// Bytes a row.
     pub(crate) row_len: usize,
@@ -99,12 +99,12 @@ impl Table {
         Ok(Table { positions, region, list_start, count, kind })
     }
 
-    /// Where its blocks start.
+    /// Returns the start of its blocks.
     pub(crate) fn start(&self) -> u64 {
         self.region.start
     }
 
-    /// Where its list of positions ends.
+    /// Returns the end of its list of positions.
     pub(crate) fn list_end(&self) -> u64 {
         self.list_start + (self.positions.len() * self.kind.position_len) as u64
     }

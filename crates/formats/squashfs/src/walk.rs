@@ -16,13 +16,13 @@ use packfs_core::Result;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// What may still be read of a table. Structures of a true image do not overlap, so that all of
-/// them together are no longer than their table; an image that leads to the same bytes over and
-/// over runs out.
+/// Bytes of a table that may still be read. Structures of a sound image do not overlap, so their
+/// sum is at most the table's length. An image that refers to the same bytes repeatedly exhausts
+/// it.
 pub(crate) struct Budget(u64);
 
 impl Budget {
-    /// As much as a table can hold.
+    /// Returns the budget of a table: its largest decoded length.
     pub(crate) fn of(region: &Region) -> Self {
         Budget(region.decoded_len_max())
     }

@@ -29,7 +29,7 @@ const CASES_A_WORKER: u64 = 5000;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// What a worker says of a case.
+/// A worker's report on a case.
 #[derive(Serialize, Deserialize)]
 struct Done {
     case: u64,
@@ -105,7 +105,7 @@ impl Asked {
     }
 }
 
-/// Whether nothing was found.
+/// Runs all cases; returns true if nothing was found.
 fn run() -> Result<bool, Failure> {
     let asked = Asked::read()?;
     if let Some(from) = asked.worker {
@@ -253,7 +253,7 @@ fn write_image(folder: &Path, format: &str, case: u64, bytes: &[u8]) -> Result<P
     Ok(path)
 }
 
-/// What the panics of this process said.
+/// Messages of this process's panics.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn panics() -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What other inputs than images begin as: archives, manifests, blocks, requests.
+//! Inputs other than images: archives, manifests, blocks, requests.
 
 use super::{Base, images, integrity};
 use crate::input::Input;

@@ -1,4 +1,4 @@
-//! What files that vouch for images begin as: recovery data, hash trees, signatures.
+//! Integrity files: recovery data, hash trees, signatures.
 
 use super::Base;
 use packfs::MemoryImage;
@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 static PROTECTED: LazyLock<[Vec<u8>; 3]> =
     LazyLock::new(|| [5000, 40_000, 1_020_000].map(|len| Random::new(len as u64).noise(len)));
 
-/// How many percent of each can be mended.
+/// Repairable percentage of each image.
 const PERCENT: [u32; 3] = [100, 30, 1];
 
 /// The image of this number, modulo their count.
@@ -78,11 +78,11 @@ pub(super) fn verity() -> Result<Vec<Base>> {
     Ok(all)
 }
 
-/// What the signature is of.
+/// The signed bytes.
 pub(crate) const SIGNED: &[u8] = b"what is signed, in the corpus of the tests\n";
 /// The line of the key that signed it, whose secret half nobody has kept.
 pub(crate) const SIGNERS_KEY: &str = "RWSplCJ6/hlcncqf++0KtXDjY739SV8tQfm1SumhWt0hztnuOmvT7gXq";
-/// What was signed with it.
+/// The signed comment.
 pub(crate) const SIGNED_COMMENT: &str = "for the corpus";
 const KEY: &str = "untrusted comment: minisign public key: 9D5C19FE7A2294A9\n";
 const SIGNATURE: &str = "untrusted comment: signature by packfs

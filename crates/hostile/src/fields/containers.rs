@@ -7,7 +7,7 @@ use super::{Field, Finder};
 const ROWS_MAX: usize = 64;
 const BYTES: [usize; 8] = [1; 8];
 
-/// Of a cloop with its head in front.
+/// Returns the fields of a cloop with its head in front.
 pub(super) fn cloop(image: &[u8]) -> Vec<Field> {
     let mut finder = Finder::new(image);
     finder.row("version", 12, &[1, 1, 1]);
@@ -19,7 +19,7 @@ pub(super) fn cloop(image: &[u8]) -> Vec<Field> {
     finder.found
 }
 
-/// Of a boot record, and of those that its chain leads to.
+/// Returns the fields of a boot record and of those in its chain.
 pub(super) fn boot_records(image: &[u8]) -> Vec<Field> {
     let mut finder = Finder::new(image);
     for at in (0..image.len().saturating_sub(511)).step_by(512).take(ROWS_MAX) {
@@ -32,7 +32,7 @@ pub(super) fn boot_records(image: &[u8]) -> Vec<Field> {
     finder.found
 }
 
-/// Whether bytes start with a boot record, as far as two bytes tell.
+/// Returns true if bytes begin with the two-byte signature of a boot record.
 pub(super) fn is_boot_record(bytes: &[u8]) -> bool {
     bytes.get(510..512) == Some(&[0x55, 0xaa])
 }

@@ -6,7 +6,7 @@ use super::{Field, Finder};
 use std::collections::HashSet;
 
 const MAGIC: u32 = 0x28cd_3d45;
-/// Where a superblock may start.
+/// Offsets that a superblock may have.
 const STARTS: [usize; 2] = [0, 512];
 const SUPER_LEN: usize = 76;
 const VERSION_2: u64 = 1;
@@ -16,7 +16,7 @@ const DIRECT: u64 = 1 << 30;
 /// Pointers that are taken of one file.
 const POINTERS_MAX: u64 = 64;
 
-/// Where a superblock starts, and its byte order.
+/// Start and byte order of a superblock.
 #[derive(Clone, Copy)]
 struct Shape {
     start: usize,
@@ -73,7 +73,7 @@ struct Inode {
     offset: usize,
 }
 
-/// Whether an image is one of these.
+/// Returns true for a cramfs image.
 pub(super) fn is_one(image: &[u8]) -> bool {
     Shape::of(image).is_some()
 }
@@ -86,18 +86,18 @@ pub(crate) fn claim_len(image: &mut [u8]) -> bool {
     true
 }
 
-/// What a checksum is of, and where it stands: from the superblock to where the image says that it
-/// ends, or to the end of the file.
+/// Range and offset of a checksum: from the superblock to the recorded end of the image, or to the
+/// end of the file.
 pub(crate) struct Summed {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) big: bool,
 }
 
-/// Where the word of the checksum stands in a superblock.
+/// Offset of the checksum's word in a superblock.
 pub(crate) const SUM_AT: usize = 32;
 
-/// Of images with a checksum.
+/// Returns the range of an image with a checksum.
 pub(crate) fn summed(image: &[u8]) -> Option<Summed> {
     let shape @ Shape { start, big } = Shape::of(image)?;
     let end = (shape.number(image, start + 4, 4) as usize).min(image.len());

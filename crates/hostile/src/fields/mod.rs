@@ -1,7 +1,8 @@
-//! Where the figures of an image lie, so that mutations hit them and not the bytes between.
+//! Fields of an image that hold lengths, offsets and counts, so that mutations hit them and not the
+//! bytes between.
 //!
-//! These walks are written apart from the readers they help to try, and take any bytes: what makes
-//! no sense is left out.
+//! These walks are written apart from the readers they help to test, and take any bytes: they skip
+//! invalid structures.
 
 mod containers;
 pub(crate) mod cramfs;
@@ -16,7 +17,7 @@ mod verity;
 /// A figure of an image, taken as little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Where it starts.
+    /// Its offset.
     pub at: usize,
     /// Its length in bytes, at most 8.
     pub len: usize,
@@ -104,7 +105,7 @@ impl<'a> Finder<'a> {
         Field { at, len, of: "" }.get(self.image)
     }
 
-    /// As an offset; what is none is behind everything.
+    /// Returns a value as an offset, one beyond every image if it does not fit.
     fn offset(&self, at: usize, len: usize) -> usize {
         usize::try_from(self.number(at, len)).unwrap_or(usize::MAX / 4).min(usize::MAX / 4)
     }

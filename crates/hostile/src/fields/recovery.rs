@@ -6,7 +6,7 @@ pub(crate) const MAGIC: &[u8] = b"PFSREC\0\x01";
 pub(crate) const PAGE_LEN: usize = 4096;
 /// Number, length of the image, length of a block, blocks of the image, blocks of recovery data.
 const FIGURES: [usize; 5] = [4, 8, 4, 4, 4];
-/// Where checksums begin, and how many of a page are taken.
+/// Offset of the checksums in a page; the first [`CHECKSUMS`] of them are fields.
 const PAYLOAD_AT: usize = 96;
 const CHECKSUMS: usize = 40;
 

@@ -3,7 +3,7 @@
 
 use super::{Field, Finder};
 
-/// Whether an image is one of these.
+/// Returns true for an image of these generations.
 pub(super) fn is_known(image: &[u8]) -> bool {
     Shape::of(image).is_some()
 }
@@ -25,7 +25,7 @@ const STORED: u64 = 1 << 15;
 const CHECK: u8 = 1 << 2;
 const COMMON: [usize; 16] = [4, 4, 4, 4, 4, 4, 4, 2, 2, 2, 2, 1, 1, 1, 4, 8];
 
-/// What of the superblock says how all else lies.
+/// Values of the superblock that determine the layout of the rest.
 #[derive(Clone, Copy)]
 struct Shape {
     big: bool,

@@ -7,7 +7,7 @@ const STEP: usize = 512;
 /// Hashes that are taken from where the tree begins.
 const HASHES: usize = 64;
 
-/// Where the first superblock stands.
+/// Finds the first superblock.
 pub(super) fn superblock(image: &[u8]) -> Option<usize> {
     (0..image.len()).step_by(STEP).find(|&at| image[at..].starts_with(SIGNATURE))
 }

@@ -1,4 +1,4 @@
-//! What holds of any block.
+//! Properties of any block.
 
 use crate::Breach;
 use packfs_codec::{Algorithm, Decoder, decoder};

@@ -1,4 +1,4 @@
-//! What holds of the fs-verity digest of any file.
+//! Properties of the fs-verity digest of any file.
 
 use crate::Breach;
 use packfs::MemoryImage;

@@ -1,4 +1,4 @@
-//! What holds of any requests to a mount.
+//! Properties of any requests to a mount.
 
 use crate::corpus::{Base, inputs};
 use crate::judge::open;

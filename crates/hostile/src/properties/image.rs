@@ -1,4 +1,4 @@
-//! What holds of any image.
+//! Properties of any image.
 
 use crate::judge::{digest, judge, open as open_image};
 use crate::{Breach, Sandpit};
@@ -83,7 +83,7 @@ pub fn read_all(input: &[u8]) -> Result<(), Breach> {
     Ok(())
 }
 
-/// What is read in one piece is what is read in two.
+/// Requires that one read returns the same bytes as two.
 fn pieces_agree(file: &FileReader, at: u64, what: &str) -> Result<(), Breach> {
     let mut whole = [0xaa; 600];
     let Ok(len) = file.read_at(at, &mut whole) else { return Ok(()) };
@@ -97,10 +97,9 @@ fn pieces_agree(file: &FileReader, at: u64, what: &str) -> Result<(), Breach> {
     }
 }
 
-/// What checking calls clean is read without an error.
+/// Requires that an image without findings of the check is read without an error.
 ///
-/// # Errors
-/// A [`Breach`].
+/// # Errors A [`Breach`].
 pub fn check(input: &[u8]) -> Result<(), Breach> {
     extract(input)
 }
@@ -120,11 +119,10 @@ pub fn extract(input: &[u8]) -> Result<(), Breach> {
 /// Longest tree that is packed again, in bytes of files.
 const REPACKED_LEN_MAX: u64 = 4 << 20;
 
-/// What can be read can be packed again, by the same format and by the other, and is the same tree
-/// then.
+/// Requires that a readable image can be packed again, by its format and by another, with an equal
+/// tree.
 ///
-/// # Errors
-/// A [`Breach`].
+/// # Errors A [`Breach`].
 pub fn repack(input: &[u8]) -> Result<(), Breach> {
     let Some(opened) = opened(input) else { return Ok(()) };
     let Ok(loaded) = opened.load(&Silent) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What holds of any manifest.
+//! Properties of any manifest.
 
 use super::image::with_pit;
 use crate::Breach;

@@ -27,9 +27,9 @@ pub use verity::verity;
 /// A property: its name, what it is tried on, and the function.
 #[derive(Clone, Copy)]
 pub struct Property {
-    /// As it is typed.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it is tried on.
+    /// Its kind of input.
     pub input: Input,
     /// The property itself.
     pub holds: fn(&[u8]) -> Result<(), Breach>,

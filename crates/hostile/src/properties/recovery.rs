@@ -1,4 +1,4 @@
-//! What holds of any recovery file.
+//! Properties of any recovery file.
 
 use super::image::with_pit;
 use crate::Breach;
@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Longest input that is tried.
 const INPUT_LEN_MAX: usize = 1 << 20;
-/// How much of what came of an image tells it from others; recovery data may claim terabytes.
+/// Bytes of a repaired image that are compared; recovery data may claim terabytes.
 const TOLD_LEN: u64 = 2 << 20;
 
 /// A recovery file is read or refused. What it says is lost or good lies within what it says there

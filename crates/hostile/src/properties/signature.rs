@@ -1,4 +1,4 @@
-//! What holds of any signature and any key.
+//! Properties of any signature and any key.
 
 use crate::Breach;
 use crate::corpus::{SIGNED, SIGNED_COMMENT, SIGNERS_KEY};

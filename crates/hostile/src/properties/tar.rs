@@ -1,4 +1,4 @@
-//! What holds of any tar archive.
+//! Properties of any tar archive.
 
 use crate::Breach;
 use packfs::source::{Loaded, Shape, TarInput, load_tar};

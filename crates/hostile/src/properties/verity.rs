@@ -1,4 +1,4 @@
-//! What holds of any hash tree.
+//! Properties of any hash tree.
 
 use super::image::with_pit;
 use crate::Breach;

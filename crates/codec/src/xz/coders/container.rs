@@ -13,7 +13,7 @@ use crate::lzma::{DAMAGED, NO_HEADER, TOO_SHORT, TRAILING, UNKNOWN_OPTIONS};
 
 const HEADER_MAGIC: &[u8] = b"\xFD7zXZ\0";
 const FOOTER_MAGIC: &[u8] = b"YZ";
-/// Of the stream header, and of the footer.
+/// Length of the stream header and of the footer.
 const STREAM_HEADER_LEN: usize = 12;
 const FILTER_LZMA2: u64 = 0x21;
 /// Filters with ids from here are no official ones, and cannot be in a sound file.

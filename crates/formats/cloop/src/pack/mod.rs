@@ -61,7 +61,7 @@ impl CloopPacker {
         disk.len / u64::from(self.options.block_len)
     }
 
-    /// Where blocks start: behind the head and the index.
+    /// Returns the start of blocks, after the head and the index.
     fn data_start(&self, disk: &Disk) -> u64 {
         HEAD_LEN + 8 * (self.block_count(disk) + 1)
     }

@@ -65,7 +65,7 @@ impl ReadDisk for Made {
     }
 }
 
-/// What is in the disk: four blocks, the last of them half empty.
+/// Returns the contents of the disk: four blocks, the last half empty.
 fn wanted() -> Vec<u8> {
     let noise = packfs_testkit::Random::new(1).noise(BLOCK_LEN);
     [vec![b'a'; BLOCK_LEN], noise, vec![b'c'; BLOCK_LEN], vec![b'd'; BLOCK_LEN / 2], vec![0; BLOCK_LEN / 2]]

@@ -1,4 +1,4 @@
-//! What the check finds.
+//! Findings of the check.
 
 use super::*;
 use packfs_format::Severity;

@@ -1,10 +1,10 @@
-//! What the reader says of true files.
+//! Reading of sound files.
 
 use super::*;
 use crate::{Cloop, DISK_NAME};
 use packfs_format::{FactValue, Format, InodeKind, Magic};
 
-/// How long the disk of a version is: only one of them stores it.
+/// Returns the length of a version's disk; only one version stores it.
 fn disk_len(version: Version) -> usize {
     if version == Version::Alpha3 { BLOCK_LEN * 7 / 2 } else { BLOCK_LEN * 4 }
 }

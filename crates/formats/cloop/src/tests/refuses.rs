@@ -1,4 +1,4 @@
-//! What the reader refuses: the true files with one fault each.
+//! Refusal of files with one fault each.
 
 use super::*;
 use packfs_core::ErrorKind;

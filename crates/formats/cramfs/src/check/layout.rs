@@ -1,5 +1,4 @@
-//! What is checked of an image as a whole: its superblock's words, its checksum, unused space,
-//! padding.
+//! Checks of the image as a whole: the superblock's words, the checksum, unused space, padding.
 
 use crate::disk::*;
 use crate::volume::CramfsVolume;

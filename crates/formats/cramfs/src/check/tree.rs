@@ -1,4 +1,4 @@
-//! What is checked of directories, inodes and block pointers: walks all of them, each inode once.
+//! Checks of directories, inodes and block pointers: walks all of them, each inode once.
 
 use crate::data::StoredAs;
 use crate::disk::*;
@@ -18,13 +18,13 @@ struct Walk<'a, 'r> {
     volume: &'a CramfsVolume,
     report: &'a mut Report<'r>,
     hierarchy: Hierarchy<InodeId, RawInode>,
-    /// What may still be read of listings and of block pointers.
+    /// Bytes of listings that may still be read.
     listings: Budget,
     pointers: Budget,
     contents: Contents,
-    /// Where blocks of files and targets lie, each once.
+    /// Ranges of the blocks of files and targets, each once.
     data: DataPlaces,
-    /// Whether everything could be walked, so that what was not seen is not there.
+    /// True if the walk met everything, so that what it did not meet is unused.
     whole: bool,
     unflagged_holes: Tally,
     lost_pages: Tally,

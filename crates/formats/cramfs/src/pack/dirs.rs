@@ -1,6 +1,6 @@
-//! Where each directory's listing lies, and what is in it: an inode and a name for each entry.
+//! Listings of directories and their places: an inode and a name for each entry.
 //!
-//! Listings stand breadth first, the root's behind the superblock, where kernels look for it.
+//! Listings are stored breadth first, the root's after the superblock, where kernels expect it.
 //! Entries are in byte order.
 
 use crate::disk::*;
@@ -19,9 +19,9 @@ pub(super) fn listing_len(tree: &Tree, id: NodeId) -> u64 {
 pub(super) struct Listings {
     /// Directories in the order of their listings.
     dirs: Vec<NodeId>,
-    /// Where each one's listing starts, and how long it is.
+    /// Start and length of each listing.
     places: HashMap<NodeId, (u64, u32)>,
-    /// Where they end.
+    /// End of the last listing.
     pub end: u64,
 }
 

@@ -11,7 +11,7 @@ use packfs_core::{DeviceNumber, NodeId, NodeKind, Result, Tree};
 use packfs_format::{Blocks, FilePlace, Placed, Plan, Section};
 use std::collections::HashSet;
 
-/// Where file data starts: behind listings and targets.
+/// Returns the start of file data, after listings and targets.
 pub(super) fn data_start(options: &Options, tree: &Tree) -> Result<u64> {
     let listings = Listings::place(tree, options.super_block_at + SUPER_LEN)?;
     let targets = Targets::new(options, tree, listings.end)?;
@@ -54,7 +54,7 @@ pub(super) fn sections(
     Ok(sections)
 }
 
-/// What the superblock tells of all blocks.
+/// The superblock's counts of all blocks.
 struct Counts {
     blocks: u32,
     has_stored: bool,

@@ -29,7 +29,7 @@ pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
 /// Images are padded to so much, as mkcramfs does it.
 const PADDING: u64 = 4096;
 
-/// What inodes count offsets in.
+/// Unit of offsets in inodes, in bytes.
 pub(super) const OFFSET_UNIT: u32 = 4;
 
 struct CramfsPacker {

@@ -18,11 +18,11 @@ type Kind<'t> = (&'t [u8], Option<(u16, Owner)>);
 #[derive(Default)]
 pub(super) struct Targets {
     pub bytes: Vec<u8>,
-    /// Where each link's target starts in the image.
+    /// Start of each link's target in the image.
     pub places: HashMap<NodeId, u64>,
-    /// How many blocks there are.
+    /// Number of blocks.
     pub block_count: u32,
-    /// Whether any is stored as it is.
+    /// True if any block is stored uncompressed.
     pub has_stored: bool,
 }
 
@@ -86,7 +86,7 @@ impl Targets {
     }
 }
 
-/// What deflate adds at most to a page that it cannot make smaller, with room to spare.
+/// Most bytes that deflate adds to an incompressible page, with room to spare.
 const GROWTH_MAX: usize = 512;
 
 /// Appends a page compressed; says no where it may be stored as it is, and had better be.

@@ -81,7 +81,7 @@ impl Made {
         read_all(&self.open()?, 100)
     }
 
-    /// What the check finds.
+    /// Returns the findings of the check.
     fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         self.open().unwrap().check(&mut |finding| findings.push(finding)).unwrap();

@@ -36,7 +36,7 @@ macro_rules! refuses_inodes {
 
 const STORED: u32 = CRAMFS_BLK_FLAG_UNCOMPRESSED;
 const DIRECT: u32 = CRAMFS_BLK_FLAG_DIRECT_PTR;
-/// As many units of four bytes as an inode can hold.
+/// Largest offset that an inode can hold.
 const OFFSET_MAX: u32 = (1 << 28) - 4;
 
 refuses_words! {

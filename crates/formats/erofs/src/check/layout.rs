@@ -1,5 +1,5 @@
-//! What is checked of the image as a whole: the superblock, its features against what is used, and
-//! who owns which bytes.
+//! Checks of the image as a whole: the superblock, its features against those in use, and the
+//! owners of bytes.
 
 use super::tree::Seen;
 use crate::disk::*;

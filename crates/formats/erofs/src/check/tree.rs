@@ -1,4 +1,4 @@
-//! What is checked of directories and inodes: walks all of them, each inode once.
+//! Checks of directories and inodes: walks all of them, each inode once.
 
 use crate::data::{ClusterMap, RunFrom};
 use crate::dir::{RawEntry, entry_type};
@@ -12,7 +12,7 @@ use packfs_core::{ErrorKind, FileType, Name, Result, escaped};
 use packfs_format::check::{EntryPath, Hierarchy, Report, Tally};
 use std::ops::ControlFlow;
 
-/// What the walk learnt, for the checks of the whole.
+/// Results of the walk, for the checks of the whole image.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) claims: Claims,
@@ -22,7 +22,7 @@ pub(super) struct Seen {
     pub(super) algorithms: u16,
     /// Inodes, the special ones included.
     pub(super) inode_count: u64,
-    /// Whether everything could be walked, so that what was not seen is not there.
+    /// True if the walk met everything, so that what it did not meet is unused.
     pub(super) whole: bool,
 }
 
@@ -313,7 +313,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Which features an inode's layout takes.
+    /// Records the features that an inode's layout needs.
     fn layout_features(&mut self, place: &impl std::fmt::Display, raw: &RawInode) -> Result<()> {
         let features = &mut self.seen.features;
         if raw.layout == Layout::ChunkBased {
@@ -380,7 +380,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// How many blocks of the image data lie in, told stretch by stretch in the order of the file.
+/// Counts the blocks that hold an inode's data, given extents in the order of the file.
 #[derive(Default)]
 struct StoredBlocks {
     bits: u32,

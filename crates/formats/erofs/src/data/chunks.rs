@@ -9,10 +9,10 @@ use packfs_core::{Error, Result};
 use std::mem::size_of;
 use zerocopy::little_endian::U32;
 
-/// What a chunk-based inode says of its map.
+/// Chunk map of a chunk-based inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkMap {
-    /// Where the first row lies in the address space.
+    /// Address of the first row.
     pub(crate) at: u64,
     /// Bytes of a row: 4 or 8.
     pub(crate) row_len: u64,
@@ -23,7 +23,7 @@ pub(crate) struct ChunkMap {
 }
 
 impl ChunkMap {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub(crate) fn row_count(&self, size: u64) -> u64 {
         size.div_ceil(1 << self.chunk_bits)
     }

@@ -32,7 +32,7 @@ impl Head {
         }
     }
 
-    /// Where it starts in the file.
+    /// Returns its start in the file.
     fn offset(&self, bits: u32) -> u64 {
         self.index << bits | u64::from(self.start)
     }
@@ -44,18 +44,18 @@ struct Cluster {
     logical: Range<u64>,
     /// `None` if no entry says so.
     blocks: Option<u16>,
-    /// Whether the next logical cluster belongs to it as a whole: then that says how many.
+    /// Set if the next logical cluster belongs wholly to it; that one then holds its length.
     goes_on: bool,
     next: Option<Head>,
 }
 
-/// What the entries of an index say besides where clusters are.
+/// Facts of index entries besides the places of clusters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EntryFacts {
     /// The first logical cluster in which a cluster starts that an entry before it leads past:
     /// kernels that look for the end of a cluster by such distances miss it.
     pub(crate) missed: Option<u64>,
-    /// Whether a cluster is compressed with the second algorithm.
+    /// Set if a cluster is compressed with the second algorithm.
     pub(crate) second: bool,
 }
 
@@ -74,7 +74,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether the cluster behind the inode is stored as it is, and starts amid a block.
+    /// Returns true if the cluster after the inode is uncompressed and starts within a block.
     pub(crate) fn has_plain_inline_cluster(&self, raw: &RawInode, index: &IndexHead) -> Result<bool> {
         let mut entries = Entries::new(self, raw, index);
         let head = find_head(&mut entries, index, raw.size.saturating_sub(1))?;
@@ -142,7 +142,7 @@ impl Reader {
         Ok(runs.push(offset, len, RunFrom::Block(block, 0)))
     }
 
-    /// Where a cluster's blocks lie in the address space.
+    /// Returns the address of a cluster's blocks and their number.
     fn stored_cluster(
         &self,
         index: &IndexHead,

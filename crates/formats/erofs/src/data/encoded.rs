@@ -21,9 +21,9 @@ use zerocopy::little_endian::{U32, U64};
 #[derive(Clone, Copy, Debug)]
 struct Record {
     plen: u32,
-    /// Where its data starts.
+    /// Address of its data.
     address: u64,
-    /// Where it starts in the file.
+    /// Its start in the file.
     offset: u64,
 }
 
@@ -135,7 +135,7 @@ impl Reader {
         Ok(low)
     }
 
-    /// Where the data of a record of 4 bytes starts: what those before it are long, added up.
+    /// Returns the address of the data of a 4-byte record: the sum of the lengths before it.
     fn summed_address(&self, raw: &RawInode, head: &EncodedHead, index: u64) -> Result<u64> {
         let kept = *self.last_record.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut at, mut address) = match kept {

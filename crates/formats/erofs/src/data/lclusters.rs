@@ -14,7 +14,7 @@ use std::mem::size_of;
 /// Most entries of a pack.
 const PACK_MAX: usize = usize_of(COMPACT_2B_PACK_COUNT);
 
-/// How a cluster that starts here is stored.
+/// Storage of a cluster that starts at a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeadKind {
     Plain,
@@ -28,7 +28,7 @@ pub(crate) enum Entry {
     /// A cluster starts here.
     Head {
         kind: HeadKind,
-        /// Where in the logical cluster.
+        /// Offset in the logical cluster.
         start: u32,
         /// Its first block.
         block: u32,

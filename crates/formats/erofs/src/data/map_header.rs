@@ -10,7 +10,7 @@ use std::mem::size_of;
 /// An index with an entry for each logical cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexHead {
-    /// Where the first entry lies in the address space.
+    /// Address of the first entry.
     pub(crate) at: u64,
     /// Entries of 4 and 2 bytes instead of 8.
     pub(crate) compact: bool,
@@ -29,19 +29,18 @@ pub(crate) struct IndexHead {
     pub(crate) algorithms: [u8; 2],
     /// Base-2 logarithm of a logical cluster.
     pub(crate) lcluster_bits: u32,
-    /// How many logical clusters the file has.
+    /// Number of logical clusters of the file.
     pub(crate) lcluster_count: u64,
 }
 
 /// Encoded extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EncodedHead {
-    /// Where the first record lies in the address space; with records of 4 bytes an address stands
-    /// in front of it.
+    /// Address of the first record; before records of 4 bytes stands the address of the data.
     pub(crate) at: u64,
     /// Bytes of a record: 4, 8, 16 or 32.
     pub(crate) record_len: u64,
-    /// How many there are.
+    /// Number of records.
     pub(crate) count: u64,
     /// Records of 4 and 8 bytes: base-2 logarithm of what each stands for.
     pub(crate) lcluster_bits: u32,
@@ -50,7 +49,7 @@ pub(crate) struct EncodedHead {
     pub(crate) packed: bool,
 }
 
-/// Where a pack of compact entries lies.
+/// Place of a pack of compact entries.
 pub(crate) struct PackPlace {
     pub(crate) at: u64,
     pub(crate) len: u64,
@@ -60,7 +59,7 @@ pub(crate) struct PackPlace {
 }
 
 impl IndexHead {
-    /// Where the index ends in the address space: there lies an inline cluster.
+    /// Returns the end of the index, an address, at which an inline cluster starts.
     pub(crate) fn end(&self) -> u64 {
         let last = self.lcluster_count.saturating_sub(1);
         if self.compact {
@@ -98,14 +97,14 @@ impl IndexHead {
 }
 
 impl EncodedHead {
-    /// Where the records end in the address space.
+    /// Returns the end of the records, an address.
     pub(crate) fn end(&self) -> u64 {
         let in_front = if self.record_len == 4 { 8 } else { 0 };
         self.at.saturating_add(in_front).saturating_add(self.count.saturating_mul(self.record_len))
     }
 }
 
-/// How a compressed file's bytes are found.
+/// Map of a compressed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClusterMap {
     /// All of it lies in the packed inode, from this offset on.
@@ -211,8 +210,8 @@ impl Reader {
     }
 }
 
-/// How many entries of 4 bytes stand in front of those of 2 bytes, and how many of these there are.
-/// An index too short for both has only entries of 4 bytes.
+/// Returns the number of 4-byte entries before those of 2 bytes, and the number of the latter. An
+/// index too short for both has only entries of 4 bytes.
 fn entries_2b(index_start: u64, count: u64) -> (u64, u64) {
     let initial = compacted_4b_initial(index_start);
     if initial >= count {

@@ -25,14 +25,14 @@ use std::ops::{ControlFlow, Range};
 /// Longest decoded cluster that is believed. Kernels since 6.15 stop at 12 MiB.
 pub(crate) const DECODED_LEN_MAX: u64 = 64 << 20;
 
-/// Where a run of an inode's bytes comes from.
+/// Source of a run of an inode's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunFrom {
-    /// As in [`ExtentFrom`].
+    /// Zeros, as [`ExtentFrom::Hole`].
     Hole,
-    /// As in [`ExtentFrom`].
+    /// Uncompressed bytes, as [`ExtentFrom::Stored`].
     Stored(u64),
-    /// As in [`ExtentFrom`].
+    /// Part of a decoded block, as [`ExtentFrom::Block`].
     Block(BlockRef, u32),
     /// From this offset of the packed inode on.
     Packed(u64),

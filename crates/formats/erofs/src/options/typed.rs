@@ -54,7 +54,7 @@ options! {
         "let clusters start at any byte; the block size is then that of their input (Linux 6.15)",
         needs true => Need::new("byte-aligned=on", kernel::WIDE, "byte-aligned=off");
 
-    /// Whether plain blocks are rotated that start amid a block of the file.
+    /// Rotates plain blocks that start within a block of the file.
     interlaced: bool = "interlaced", SWITCH, "off",
         "let bytes of uncompressed blocks in compressed files stand where they stand in the page (with fragments)",
         needs true => Need::new("interlaced=on", kernel::FRAGMENTS, "interlaced=off");
@@ -69,7 +69,7 @@ options! {
         "store files uncompressed in chunks of so many bytes, equal ones once (Linux 5.15)",
         needs Some(_) => Need::new("chunks", kernel::CHUNKS, "chunks=off");
 
-    /// Whether maps of chunks have rows of 8 bytes where 4 would do.
+    /// Gives chunk maps rows of 8 bytes even if 4 suffice.
     chunk_indexes: bool = "chunk-indexes", SWITCH, "off",
         "list chunks in 8 bytes each, with room for a device, where 4 would do (Linux 5.15)",
         needs true => Need::new("chunk-indexes=on", kernel::CHUNKS, "chunk-indexes=off");
@@ -99,7 +99,7 @@ options! {
     uuid: Uuid = "uuid", Values::new("content|none|UUID", uuid), "content",
         "id of the volume: a hash of all it holds, zeros, or this one";
 
-    /// Whether every inode has its own time; else all have the epoch.
+    /// Keeps the time of every inode; otherwise all have the epoch.
     times: bool = "times", one_of!["keep" => true, "epoch" => false], "keep",
         "keep times of last change, or give every file the epoch, which makes small inodes";
 
@@ -145,7 +145,7 @@ options! {
 const DEVICES_MAX: usize = 256;
 
 impl Typed {
-    /// Whether something was asked for that only images with 48-bit block numbers have.
+    /// Returns true if an option needs 48-bit block numbers.
     pub(super) fn wants_wide(&self) -> bool {
         let set = |option: Option<bool>| option == Some(true);
         set(self.wide)
@@ -183,7 +183,7 @@ impl Typed {
         self.rules.iter().map(|(_, rule)| rule).chain(&self.first_used)
     }
 
-    /// Which device files belong to, counted from 0.
+    /// Returns the device of files by path, counted from 0.
     ///
     /// Errors: `Usage`.
     pub(super) fn device_of(&self) -> Result<ByPath<u16>> {

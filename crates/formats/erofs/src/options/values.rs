@@ -1,4 +1,4 @@
-//! How values of options are spelt.
+//! Syntax of option values.
 
 use super::IndexForm;
 use crate::disk;

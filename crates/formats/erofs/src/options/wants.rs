@@ -37,10 +37,10 @@ fn cluster_len_for(goal: Goal) -> u32 {
     }
 }
 
-/// What was asked for outright, and so must be had.
+/// Options that the caller set explicitly, which must be met.
 pub(super) struct Wants {
     typed_codec: String,
-    /// As the user will read it.
+    /// Name of the codec in messages.
     codec_name: String,
     compressed: bool,
     pub(super) needs: Vec<Need>,

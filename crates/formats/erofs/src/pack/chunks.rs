@@ -10,9 +10,9 @@ pub(super) struct ChunkMap {
     blocks: Vec<Option<u64>>,
     /// Base-2 logarithm of a chunk's length in blocks.
     chunk_bits: u32,
-    /// Whether block numbers do not fit into 4 bytes.
+    /// True if block numbers exceed 4 bytes.
     wide: bool,
-    /// Whether rows have 8 bytes all the same.
+    /// True if rows have 8 bytes even so.
     indexes: bool,
 }
 
@@ -51,7 +51,7 @@ impl ChunkMap {
         if self.has_long_rows() { size_of::<ChunkIndex>() as u64 } else { disk::EROFS_BLOCK_MAP_ENTRY_SIZE }
     }
 
-    /// Whether only kernels know it that know 48-bit block numbers.
+    /// Returns true if the map needs a kernel with 48-bit block numbers.
     pub(super) fn is_wide(&self) -> bool {
         self.wide
     }

@@ -28,7 +28,7 @@ pub(super) fn names(tree: &Tree, dir: NodeId, dot_omitted: bool) -> Vec<Name<'_>
     names
 }
 
-/// How long a directory is.
+/// Length of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Len {
     /// Blocks that are full: no further entry fits.

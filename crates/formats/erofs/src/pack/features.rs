@@ -1,4 +1,4 @@
-//! What an image really uses: its feature bits, its codecs, and the longest cluster of each.
+//! Features in use: feature bits, codecs, and the longest cluster of each codec.
 
 use super::index::Uses;
 use crate::disk;
@@ -51,8 +51,8 @@ impl Features {
         (0u16..).zip(self.blocks_max).fold(0, |bits, (number, used)| bits | u16::from(used > 0) << number)
     }
 
-    /// Whether codecs have settings behind the superblock: LZ4 in clusters of one block does
-    /// without.
+    /// Returns true if settings of codecs follow the superblock; LZ4 in clusters of one block needs
+    /// none.
     pub(super) fn has_codec_settings(&self) -> bool {
         self.big_clusters || self.algorithms() & !(1 << disk::Z_EROFS_COMPRESSION_LZ4) != 0
     }

@@ -1,9 +1,8 @@
-//! Where the bytes of one compressed file lie, in the words of the format rather than of the pack
-//! engine.
+//! Map of one compressed file, in the words of the format rather than of the pack engine.
 
 use packfs_format::{Cluster, ClusterForm, TailPlace};
 
-/// What a stretch of a file is.
+/// Form of a piece of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Stored as it is, block behind block.
@@ -23,16 +22,16 @@ pub(super) enum Form {
 /// A stretch of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Where it starts in the file.
+    /// Its start in the file.
     pub start: u64,
-    /// How long it is there.
+    /// Its length in the file.
     pub len: u64,
-    /// Where its first block starts in the image, or its first byte where they are not aligned.
+    /// Start of its first block in the image, or of its first byte if they are not aligned.
     pub offset: u64,
     /// Bytes stored, without the zeros that fill up a block.
     pub stored_len: u32,
     pub form: Form,
-    /// Whether it is compressed with the second of the algorithms.
+    /// True if it is compressed with the second algorithm.
     pub second: bool,
 }
 
@@ -77,7 +76,7 @@ impl FileMap {
         map
     }
 
-    /// Where nothing is compressed with the first algorithm the second becomes the first.
+    /// Makes the second algorithm the first if nothing is compressed with the first.
     fn promote_second(&mut self) {
         let compressed = |piece: &&Piece| {
             matches!(piece.form, Form::Compressed | Form::Part | Form::Inline { compressed: true })
@@ -88,12 +87,12 @@ impl FileMap {
         }
     }
 
-    /// Which of the algorithms a piece is compressed with.
+    /// Returns the algorithm of a piece.
     pub(super) fn algorithm_of(&self, piece: &Piece) -> u8 {
         self.algorithms[usize::from(piece.second)]
     }
 
-    /// Where in the packed inode the file lies, if all of it does.
+    /// Returns the offset in the packed inode of a file that lies wholly there.
     pub(super) fn whole_fragment(&self) -> Option<u64> {
         match self.pieces[..] {
             [Piece { form: Form::Fragment(offset), .. }] => Some(offset),
@@ -101,7 +100,7 @@ impl FileMap {
         }
     }
 
-    /// Whether part of it lies beside the inode.
+    /// Returns the stored length of an inline tail; 0 if there is none.
     pub(super) fn inline_len(&self) -> u32 {
         match self.pieces.last() {
             Some(Piece { form: Form::Inline { .. }, stored_len, .. }) => *stored_len,

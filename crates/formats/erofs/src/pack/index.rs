@@ -16,7 +16,7 @@ use heads::Heads;
 use packfs_core::{Error, Result};
 use zerocopy::IntoBytes;
 
-/// What the chosen index asks of the image.
+/// Features that the chosen index uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Uses {
     pub big_clusters: bool,
@@ -25,7 +25,7 @@ pub(super) struct Uses {
     pub fragments: bool,
     pub extents: bool,
     pub interlaced: bool,
-    /// Whether the index tells clusters of two algorithms apart.
+    /// True if the index has clusters of two algorithms.
     pub second: bool,
     /// Most blocks of a cluster that is compressed with each of the algorithms; 0: there is none.
     pub blocks_max: [u32; 2],
@@ -36,7 +36,7 @@ pub(super) struct Uses {
 pub(super) struct Index<'a> {
     map: &'a FileMap,
     body: Body,
-    /// Where the xattrs end.
+    /// End of the xattrs.
     start: u64,
     block_bits: u32,
     pub uses: Uses,
@@ -56,14 +56,14 @@ enum Body {
     Extents(Extents),
 }
 
-/// What forms an index may have.
+/// Allowed forms of an index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     pub form: IndexForm,
-    /// Whether extents are allowed where the form is not fixed.
+    /// Allows extents if the form is not fixed.
     pub wide: bool,
     pub byte_aligned: bool,
-    /// Whether plain blocks are rotated that start amid a block of the file.
+    /// Rotates plain blocks that start within a block of the file.
     pub interlaced: bool,
     pub block_bits: u32,
 }

@@ -10,7 +10,7 @@ use zerocopy::IntoBytes;
 pub(super) const COMPACT_LEN: u64 = size_of::<InodeCompact>() as u64;
 pub(super) const EXTENDED_LEN: u64 = size_of::<InodeExtended>() as u64;
 
-/// What an inode says, besides where its data lies.
+/// Fields of an inode except the place of its data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InodeFacts {
     pub file_type: FileType,
@@ -24,7 +24,7 @@ pub(super) struct InodeFacts {
     pub dot_omitted: bool,
 }
 
-/// What `i_format`, `i_u` and `i_nb` say.
+/// Values for `i_format`, `i_u` and `i_nb`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DataWords {
     pub layout: u16,
@@ -32,7 +32,7 @@ pub(super) struct DataWords {
     pub word: u64,
 }
 
-/// Whether a node needs the large form, if its `i_u` has so many bits.
+/// Returns true if a node with this `i_u` needs the extended form.
 pub(super) fn is_extended(facts: &InodeFacts, times: &Times, word: u64) -> bool {
     let small = |value: u32| value <= u32::from(u16::MAX);
     let far = word > u64::from(u32::MAX);

@@ -53,7 +53,7 @@ const METABOX_INDEX_SHARE: u64 = 64;
 /// ... and inode, alignment and a short cluster no more than this.
 const METABOX_SPARE: u64 = 16 << 10;
 
-/// Where metadata start, in bytes from the start of the image.
+/// Returns the start of metadata, in bytes from the start of the image.
 fn metadata_start(nodes: &Nodes<'_>) -> u64 {
     match nodes.options.devices.is_empty() {
         false => head_len(nodes.options),
@@ -61,14 +61,14 @@ fn metadata_start(nodes: &Nodes<'_>) -> u64 {
     }
 }
 
-/// Where an inode is.
+/// Place of an inode that has none yet.
 const NOWHERE: u64 = u64::MAX;
 
-/// Where everything is.
+/// Places of all metadata.
 struct Zone {
-    /// Where the zone starts, in bytes from the start of the image.
+    /// Start of the zone, in bytes from the start of the image.
     start: u64,
-    /// Where inodes are counted from.
+    /// Base of node numbers.
     nid_base: u64,
     /// Inodes, from the start of the zone or of the metabox.
     inode_at: Vec<u64>,
@@ -76,7 +76,7 @@ struct Zone {
     own_at: HashMap<NodeId, u64>,
     /// The packed inode.
     packed: Option<(u64, Vec<u8>)>,
-    /// Whether all inodes but the root and special ones are in the metabox, and where that ends.
+    /// End of the metabox, which holds all inodes but the root and special ones.
     metabox_end: Option<u64>,
     end: u64,
 }
@@ -160,7 +160,7 @@ impl Zone {
         }
     }
 
-    /// What the image does not reach beyond, in bytes.
+    /// Returns an upper bound of the image's end, in bytes.
     fn end_max(&self) -> u64 {
         let metabox = self.metabox_end.map_or(0, |end| end + end / METABOX_INDEX_SHARE + METABOX_SPARE);
         self.start + self.end + metabox
@@ -200,7 +200,7 @@ impl Zone {
         (self.start - self.nid_base + at) / SLOT_LEN
     }
 
-    /// What stands in the zone, and what in the metabox, each in order of place.
+    /// Returns the items of the zone and those of the metabox, each in order of place.
     fn items(&self) -> (Items, Items) {
         let inodes =
             self.inode_at.iter().enumerate().map(|(index, &at)| (at, Item::Inode(NodeId(index as u32))));

@@ -27,30 +27,30 @@ pub(super) struct Nodes<'a> {
     pub options: &'a Options,
     pub tree: &'a Tree,
     pub placed: &'a Placed<Clusters>,
-    /// What is placed in front of all others.
+    /// Nodes placed before all others.
     pub first_used: &'a [NodeId],
     pub xattrs: &'a XattrTables,
     pub times: Times,
     recipes: &'a [Recipe],
     block_bits: u32,
-    /// What places of data count from, in bytes of the whole address space: where their device
-    /// starts, if they have one.
+    /// Base of places of data in the address space, in bytes: the start of their device, if they
+    /// have one.
     pub data_base: u64,
 }
 
-/// How much room a node needs.
+/// Space that a node needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Inode, xattrs, and what tells where its data is.
     pub head_len: u64,
-    /// What stands behind that in the same block.
+    /// Length of the inline data that follows in the same block.
     pub inline_len: u64,
     /// Blocks of its own among the metadata.
     pub own_blocks: u64,
     extended: bool,
 }
 
-/// Where a node's data lies.
+/// Storage of a node's data.
 enum Data<'a> {
     /// Nowhere.
     None {
@@ -66,7 +66,7 @@ enum Data<'a> {
     /// The same for a directory, whose bytes are only made when every inode has a place.
     Dir,
     Chunks(ChunkMap),
-    /// As [`Data::Chunks`], the last of which lies among the metadata.
+    /// Chunks of which the last lies among the metadata.
     SpilledChunks {
         blocks: Vec<Option<u64>>,
         tail: InlineTail,
@@ -84,7 +84,7 @@ enum Mapped {
     Clusters(FileMap),
 }
 
-/// Where a node's bytes are to stand.
+/// Place of a node's bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Spot<'n> {
     /// Start of its own blocks, in bytes from the start of the image.
@@ -265,7 +265,8 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// Whether what does not fill a block can stand beside the inode.
+    /// Returns the length of the inline part: the remainder after full blocks, if it fits beside
+    /// the inode.
     fn inline_part(&self, len: u64, head_len: u64) -> u64 {
         let part = len % self.block_len();
         if room::fits(self.block_len(), head_len, part) { part } else { 0 }

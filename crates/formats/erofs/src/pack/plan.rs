@@ -33,12 +33,11 @@ const INDEXED_BLOCKS_MAX: u64 = 1 << 26;
 /// Length of the settings of all codecs.
 const CODECS_LEN: u64 = 2 * 16 + 2 * 8;
 const SLOT_LEN: u64 = size_of::<disk::DeviceSlot>() as u64;
-/// Where the device table is, if there is one.
+/// Offset of the device table, if there is one.
 pub(super) const DEVICES_AT: u64 =
     (disk::EROFS_SUPER_OFFSET + size_of::<disk::SuperBlock>() as u64 + CODECS_LEN).next_multiple_of(SLOT_LEN);
 
-/// Where what follows the superblock starts: settings of all codecs, the device table and padding
-/// come before.
+/// Returns the end of the superblock with settings of all codecs, the device table and padding.
 pub(super) fn head_len(options: &Options) -> u64 {
     // An image without devices has room for one, too.
     let slots = options.devices.len().max(1) as u64;
@@ -180,8 +179,8 @@ fn job(
     Ok(FileJob { node: id, storage })
 }
 
-/// How the packed inode is compressed: as files are that no rule is about, or as the first rule
-/// says that compresses.
+/// Returns the codecs of the packed inode: those of files that no rule matches, or of the first
+/// rule that compresses.
 fn packed_codecs(options: &Options) -> Option<&Codecs> {
     options.storages().find_map(Storage::codecs).map(|(codecs, _)| codecs)
 }
@@ -226,7 +225,7 @@ impl Recipes<'_> {
         }) as u16
     }
 
-    /// As it is; the holes of longer files are told less exactly.
+    /// Returns the recipe of uncompressed files; longer ones have coarser holes.
     fn flat(&mut self, len: u64) -> u16 {
         let block_len = u64::from(self.options.block_len);
         let chunk_len = len.div_ceil(CHUNK_COUNT_MAX).next_power_of_two().max(block_len);
@@ -247,7 +246,8 @@ fn clusters(codecs: &Codecs, cluster_len: u32) -> Recipe {
     Recipe::Clusters(ClusterRecipe { codec: first, second, cluster_len })
 }
 
-/// Whether the kernel an image is for knows chunks, so that a flat file may become one of them.
+/// Returns true if the oldest kernel of the image reads chunks, so that a flat file may become
+/// chunks.
 pub(super) fn knows_chunks(options: &Options) -> bool {
     options.kernel >= kernel::CHUNKS
 }

@@ -26,7 +26,7 @@ impl Room {
         Room { block_len, end: taken.max(SLOT_LEN).next_multiple_of(SLOT_LEN), gaps: VecDeque::new() }
     }
 
-    /// Where everything placed so far ends.
+    /// Returns the end of everything placed so far.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
@@ -83,7 +83,8 @@ impl Room {
     }
 }
 
-/// Whether bytes beside an inode can be placed without crossing a block, whatever stands before it.
+/// Returns true if inline data can be placed beside an inode within one block, whatever precedes
+/// it.
 pub(super) fn fits(block_len: u64, head_len: u64, inline_len: u64) -> bool {
     head_len % SLOT_LEN + inline_len <= block_len
 }

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 /// Bytes gathered before they are handed on.
 const SECTION_LEN: usize = 1 << 20;
 
-/// Who takes sections.
+/// Receiver of sections.
 pub(super) type Put<'a> = &'a mut dyn FnMut(Section) -> Result<()>;
 
 /// Metadata on its way out, at rising positions.
@@ -31,7 +31,7 @@ pub(super) struct Stream<'a> {
     put: Put<'a>,
     /// Name of the structure that is being written.
     owner: &'static str,
-    /// Where `buffer` starts.
+    /// Position of `buffer`.
     start: u64,
     buffer: Vec<u8>,
     hash: Xxh3,

@@ -14,10 +14,10 @@ use packfs_format::Section;
 use xxhash_rust::xxh3::Xxh3;
 use zerocopy::IntoBytes;
 
-/// What kernels 6.8 to 6.18 allow, whatever the block size.
+/// Limit of kernels 6.8 to 6.18 for every block size.
 const LZ4_PCLUSTERBLKS_MAX: u32 = disk::Z_EROFS_PCLUSTER_MAX_SIZE / 4096;
 
-/// Where the parts of the metadata are.
+/// Places of the metadata's parts.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     pub image_blocks: u64,
@@ -38,7 +38,7 @@ pub(super) struct Places {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DevicePlace {
     pub len: u64,
-    /// Where it starts in the whole address space.
+    /// Its start in the address space.
     pub start: u64,
     /// Hash of the data on it.
     pub hash: u128,

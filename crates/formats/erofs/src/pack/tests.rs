@@ -26,13 +26,13 @@ impl InlineTails for Tails {
     }
 }
 
-/// How the clusters of a test differ.
+/// Variations of the clusters of a test.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     block_len: u64,
     index: &'static str,
     blocks_max: u64,
-    /// Whether files share clusters and parts of them, and leave gaps between them.
+    /// Lets files share clusters and parts of them, with gaps between clusters.
     scattered: bool,
 }
 

@@ -8,14 +8,14 @@
 use packfs_core::{Timestamp, Tree};
 use std::collections::HashMap;
 
-/// How times of small inodes are told.
+/// Encoding of times in compact inodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Times {
     pub epoch: i64,
     pub nanos: u32,
-    /// Whether small inodes tell seconds after the epoch.
+    /// True if compact inodes store seconds after the epoch.
     pub wide: bool,
-    /// Whether inodes keep their own times at all.
+    /// True if inodes keep their own times.
     pub kept: bool,
 }
 
@@ -30,7 +30,7 @@ impl Times {
         Times { epoch: epoch.unwrap_or(best.seconds), nanos: best.nanos, wide, kept }
     }
 
-    /// What a small inode says of this time; `None` if it cannot.
+    /// Returns the stored time of a compact inode; `None` if it cannot hold this one.
     pub(super) fn compact(&self, time: Timestamp) -> Option<u32> {
         if !self.kept {
             return Some(0);

@@ -29,7 +29,7 @@ pub(super) struct XattrTables {
     /// Prefixes that the image defines, each behind its length.
     pub prefixes: Vec<u8>,
     pub prefix_count: u8,
-    /// What stands behind the inodes of each set of the tree.
+    /// Bytes after the inodes of each attribute set of the tree.
     bodies: Vec<Box<[u8]>>,
 }
 
@@ -68,12 +68,12 @@ impl XattrTables {
         Ok(XattrTables { shared: writer.shared, prefix_count: prefixes.1, prefixes: prefixes.0, bodies })
     }
 
-    /// What stands behind an inode; empty, or its header, ids and entries.
+    /// Returns the bytes after an inode: nothing, or header, ids and entries.
     pub(super) fn body(&self, id: XattrsId) -> &[u8] {
         &self.bodies[id.0 as usize]
     }
 
-    /// Whether any inode has one.
+    /// Returns true if no inode has attributes.
     pub(super) fn is_empty(&self) -> bool {
         self.bodies.iter().all(|body| body.is_empty())
     }
@@ -87,7 +87,7 @@ fn held(set: &Xattrs) -> impl Iterator<Item = (&[u8], &[u8])> {
 
 struct Writer<'a> {
     prefixes: LongPrefixes,
-    /// How many inodes have each attribute.
+    /// Number of inodes with each attribute.
     counts: HashMap<(&'a [u8], &'a [u8]), u64>,
     /// Ids of those that are shared already.
     places: HashMap<(&'a [u8], &'a [u8]), u32>,
@@ -96,7 +96,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// What stands behind the inodes of a set; `None` if it is too long.
+    /// Returns the bytes after the inodes of a set; `None` if they are too long.
     fn body(&mut self, set: &'a Xattrs) -> Option<Box<[u8]>> {
         let mut header = XattrIbodyHeader::default();
         let mut filter = disk::EROFS_XATTR_FILTER_DEFAULT;

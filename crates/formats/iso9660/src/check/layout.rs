@@ -1,4 +1,4 @@
-//! What is checked of the image as a whole: descriptors, the boot catalog, and data that overlaps.
+//! Checks of the image as a whole: descriptors, the boot catalog, and overlapping data.
 
 use crate::corruption::Place;
 use crate::disk::*;
@@ -8,7 +8,7 @@ use packfs_core::Result;
 use packfs_format::check::{Report, Tally};
 use std::ops::Range;
 
-/// What lies somewhere in the image.
+/// A structure and its range in the image.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Laid {
     pub(super) start: u64,

@@ -1,5 +1,4 @@
-//! What is checked of directories and files: walks all of the tree that is shown, each directory
-//! once.
+//! Checks of directories and files: walks the tree that is shown, each directory once.
 
 use super::layout::Laid;
 use crate::corruption::{Corruption, Place};
@@ -18,7 +17,7 @@ use packfs_format::check::{EntryPath, Hierarchy, Report, Tally};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
-/// Where a directory lies.
+/// Range of a directory.
 #[derive(Clone, Copy)]
 struct Dir {
     start: u64,
@@ -26,7 +25,7 @@ struct Dir {
     extent: u32,
 }
 
-/// Whether it is a directory, and what tells it from others.
+/// Identity of an inode: true for a directory, and its start.
 type Key = (bool, u64);
 
 struct Walk<'a, 'r> {

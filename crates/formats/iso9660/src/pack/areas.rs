@@ -14,16 +14,16 @@ const SECTOR: usize = SECTOR_LEN as usize;
 #[derive(Default)]
 pub(super) struct Areas {
     pub bytes: Vec<u8>,
-    /// Where the blocks of CE entries stand in them; so far they count from the first of these
-    /// sectors.
+    /// Offsets of the blocks in CE entries, which count from the first of these sectors until
+    /// placed.
     pub blocks_at: Vec<usize>,
 }
 
-/// What of a record's entries stands in the record.
+/// The part of a record's entries that the record holds.
 #[derive(Debug, Default)]
 pub(super) struct InRecord {
     pub bytes: Vec<u8>,
-    /// Where the block of its CE entry stands in them.
+    /// Offset of the block in its CE entry.
     pub block_at: Option<usize>,
 }
 
@@ -86,8 +86,8 @@ fn continuation(block: usize, offset: usize, len: usize) -> Vec<u8> {
     [&[b'C', b'E', CE_LEN as u8, 1], numbers.as_bytes()].concat()
 }
 
-/// How many entries fit into so many bytes, and whether a CE entry has to follow them, for which
-/// there is room then.
+/// Returns the number of entries that fit into `room`, and if a CE entry has to follow them, for
+/// which room is then left.
 fn fitting(entries: &[Vec<u8>], room: usize) -> (usize, bool) {
     if entries.iter().map(Vec::len).sum::<usize>() <= room {
         return (entries.len(), false);

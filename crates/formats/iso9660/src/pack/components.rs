@@ -55,7 +55,7 @@ pub(super) fn of_target(target: &[u8]) -> Vec<Component<'_>> {
     components.collect()
 }
 
-/// Whether a target is the same when it was taken apart and put together.
+/// Returns true if a target is unchanged after it is split into components and joined again.
 pub(super) fn holds_target(target: &[u8]) -> bool {
     target == b"/" || !target.ends_with(b"/") || target.ends_with(b"//")
 }

@@ -7,7 +7,7 @@ use crate::options::Options;
 use packfs_core::Timestamp;
 use zerocopy::FromBytes;
 
-/// What stands in a descriptor of a tree.
+/// Contents of the descriptor of a tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Volume {
     pub sectors: u32,

@@ -10,7 +10,7 @@ use zerocopy::IntoBytes;
 
 /// Most bytes of a name in one entry.
 const NAME_PART_MAX: usize = u8::MAX as usize - 5;
-/// What announces Rock Ridge in the root.
+/// Entry in the root that announces Rock Ridge.
 const ROCK_RIDGE: [&[u8]; 3] = [
     b"RRIP_1991A",
     b"THE ROCK RIDGE INTERCHANGE PROTOCOL PROVIDES SUPPORT FOR POSIX FILE SYSTEM SEMANTICS",

@@ -36,7 +36,7 @@ pub(super) fn held_xattrs(xattrs: &Xattrs) -> impl Iterator<Item = (&Vec<u8>, &V
     xattrs.iter().filter(|(name, value)| CAPABILITIES.holds_xattr(name, value))
 }
 
-/// Whether all that is written of a set has room.
+/// Returns true if the written attributes of a set fit.
 pub(super) fn have_room(xattrs: &Xattrs) -> bool {
     held_xattrs(xattrs).map(|(name, value)| name.len() + value.len() + 16).sum::<usize>() <= XATTRS_LEN_MAX
 }

@@ -14,7 +14,7 @@ const EXTENSION_MAX: usize = 10;
 #[derive(Default)]
 struct Given<T> {
     names: HashSet<T>,
-    /// What was tried last to tell a name from others, by what it was cut to.
+    /// Last number tried to make a name unique, by the name it was cut to.
     numbers: HashMap<T, u32>,
 }
 

@@ -22,7 +22,7 @@ impl Head<'_> {
         (size_of::<RecordHead>() + self.name.len()).next_multiple_of(2)
     }
 
-    /// How many bytes of system use entries it has room for.
+    /// Returns the number of bytes left for system use entries.
     pub(super) fn room(&self) -> usize {
         RECORD_LEN_MAX - self.len()
     }
@@ -49,7 +49,7 @@ impl Head<'_> {
         record
     }
 
-    /// Where its system use area starts in it.
+    /// Returns the offset of its system use area.
     pub(super) fn system_use_at(&self) -> usize {
         self.len()
     }
@@ -84,6 +84,6 @@ pub(super) fn set(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + size_of::<Both32>()].copy_from_slice(Both32::new(value).as_bytes());
 }
 
-/// Where extent and length stand in a record.
+/// Offset of the extent in a record.
 pub(super) const EXTENT_AT: usize = 2;
 pub(super) const LEN_AT: usize = 10;

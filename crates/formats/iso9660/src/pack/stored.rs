@@ -1,4 +1,4 @@
-//! What is stored of each file: where, how long, and what stands in front of compressed blocks.
+//! Storage of each file: offset, length, and the header before compressed blocks.
 
 use crate::disk::*;
 use crate::options::Options;
@@ -31,12 +31,12 @@ pub(super) struct Store<'a> {
     /// Start of data, behind everything else.
     pub data_start: u64,
     pub lead: Option<Lead>,
-    /// Of zisofs.
+    /// Version of zisofs.
     pub version: Option<u8>,
     pub options: &'a Options,
 }
 
-/// What is stored of a file.
+/// Stored data of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stored {
     /// In bytes from the start of the image, a multiple of the sector.
@@ -47,7 +47,7 @@ pub(super) struct Stored {
 }
 
 impl Store<'_> {
-    /// What is stored of a node; nothing of those that are no files.
+    /// Returns the stored data of a node; empty unless it is a file.
     pub(super) fn stored(&self, id: NodeId) -> Stored {
         // Of what is empty, a place behind the areas that its record goes on in, or libarchive
         // refuses those.

@@ -38,9 +38,9 @@ struct Directory {
     areas: Areas,
     /// Records that lead to directories: where they start, and which.
     links: Vec<(usize, usize)>,
-    /// Where the blocks of CE entries stand among the records.
+    /// Offsets of the blocks of CE entries in the records.
     blocks_at: Vec<usize>,
-    /// Where it starts, in bytes from the start of the image.
+    /// Its start, in bytes from the start of the image.
     at: u64,
 }
 
@@ -159,8 +159,8 @@ fn children<'a>(store: &Store<'a>, flavour: Flavour, directory: NodeId) -> Vec<(
     children
 }
 
-/// What names are ordered by: the name, filled up with spaces, then the extension (ECMA-119 9.3);
-/// of Joliet as it is.
+/// Returns the sort key of a name: the name, filled up with spaces, then the extension (ECMA-119
+/// 9.3); Joliet names unchanged.
 fn sort_key(flavour: Flavour, name: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let dot = name.iter().position(|&byte| byte == b'.').filter(|_| flavour == Flavour::RockRidge);
     match dot {

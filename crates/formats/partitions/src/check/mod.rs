@@ -21,7 +21,8 @@ impl PartitionsVolume {
         Ok(())
     }
 
-    /// Whoever reads the first copy does not see that the second is of no use, until it is needed.
+    /// Checks the second copy, which readers of a sound first copy do not look at until they need
+    /// it.
     fn check_second_copy(&self, report: &mut Report<'_>) -> Result<()> {
         let TableKind::Gpt { backup_at, is_backup, .. } = self.table.kind else { return Ok(()) };
         let sector_len = self.table.sector_len;

@@ -1,4 +1,4 @@
-//! What the reader says of true tables.
+//! Reading of sound tables.
 
 use super::*;
 use packfs_format::{Extent, ExtentFrom, FactValue, InodeKind, Severity};

@@ -1,4 +1,4 @@
-//! What is no table, and what is wrong with tables.
+//! Refusal of disks without a table and of damaged tables.
 
 use super::*;
 use packfs_core::ErrorKind;

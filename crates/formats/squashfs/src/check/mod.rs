@@ -1,9 +1,9 @@
-//! What is checked of every image alike: the tree of directories and inodes, the tables that these
-//! use, the space behind all.
+//! Checks of images of all generations: the tree of directories and inodes, the tables that they
+//! use, the unused space.
 //!
-//! Owns the walk and the findings that do not depend on a generation; what only one of them has, it
-//! adds by [`TreeRules`]. File data is not decoded. Invariant: ends for every image, in time and
-//! memory bounded by what the image really holds.
+//! Owns the walk and the findings that do not depend on a generation; each generation adds its own
+//! by [`TreeRules`]. File data is not decoded. Invariant: ends for every image, in time and memory
+//! bounded by what the image really holds.
 
 mod order;
 mod rules;

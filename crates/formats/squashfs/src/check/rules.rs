@@ -1,4 +1,4 @@
-//! What a generation checks of the tree beyond what all have in common.
+//! Checks of the tree that one generation adds.
 
 use crate::raw::RawInode;
 use packfs_format::check::{EntryPath, Report};

@@ -1,4 +1,4 @@
-//! What is checked of the space that no structure takes.
+//! Checks of the space that no structure takes.
 
 use packfs_core::{Image, Result, usize_of};
 use packfs_format::SpaceOwner;

@@ -1,4 +1,4 @@
-//! What is checked of the lookup tables, once it is known what inodes use of them.
+//! Checks of the lookup tables against the inodes' use of them.
 
 use super::tree::Seen;
 use crate::data::check_fragment;

@@ -1,4 +1,4 @@
-//! What is checked of directories and inodes: walks all of them, each inode once.
+//! Checks of directories and inodes: walks all of them, each inode once.
 
 use super::order::Order;
 use super::rules::TreeRules;
@@ -14,7 +14,7 @@ use packfs_format::InodeId;
 use packfs_format::check::{DataPlaces, EntryPath, Hierarchy, Report};
 use std::collections::{HashMap, HashSet};
 
-/// What the walk learnt, for the checks of tables.
+/// Results of the walk, for the checks of tables.
 #[derive(Default)]
 pub(crate) struct Seen {
     /// Inode by number, from 3.0 on.
@@ -24,11 +24,11 @@ pub(crate) struct Seen {
     /// See [`Seen::uids`].
     pub(crate) gids: HashSet<u16>,
     pub(super) fragments: HashSet<u32>,
-    /// Where each of files' own blocks lies.
+    /// Ranges of files' own blocks.
     pub(super) data: DataPlaces,
-    /// Whether any block of a file is compressed.
+    /// True if any block of a file is compressed.
     pub(crate) compressed_data: bool,
-    /// Whether everything could be walked, so that what was not seen is not there.
+    /// True if the walk met everything, so that what it did not meet is unused.
     pub(crate) whole: bool,
 }
 
@@ -39,7 +39,7 @@ struct Walk<'a, 'r, R, T> {
     report: &'a mut Report<'r>,
     hierarchy: Hierarchy<InodeId, (RawInode, RawDir)>,
     seen: Seen,
-    /// What may still be read of listings, and of what follows inodes.
+    /// Bytes of listings that may still be read.
     listings: Budget,
     tails: Budget,
 }

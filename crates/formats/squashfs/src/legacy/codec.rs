@@ -1,8 +1,8 @@
-//! Which codec an image is compressed with. Before 4.0 no superblock says so: zlib was the only
-//! one, until makers of devices put LZMA in its place, each with a framing of its own.
+//! Detection of an image's codec. Before 4.0 no superblock records it: zlib was the only one, until
+//! makers of devices put LZMA in its place, each with a framing of its own.
 //!
 //! Owns the decision, made once for an image, on its first compressed block of metadata. Blocks are
-//! never guessed one by one: that would make wrong data of damage.
+//! never guessed one by one: that would turn damage into wrong data.
 
 use crate::legacy::disk::Writer;
 use crate::{HeaderForm, Region, SQUASHFS_METADATA_SIZE, first_compressed};
@@ -10,7 +10,7 @@ use packfs_codec::Algorithm;
 use packfs_codec::Decoders;
 use packfs_core::{Error, Image, Result};
 
-/// What may be behind a magic, the likely ones first.
+/// Returns the codecs that images with a magic may have, the likely ones first.
 fn candidates(writer: Writer) -> [Algorithm; 6] {
     use Algorithm::{LzmaBare, LzmaLenProps, LzmaPbLcLp, LzmaProps, Sqlzma, Zlib};
     match writer {
@@ -53,7 +53,7 @@ pub(crate) fn recognise(
     Ok(candidates[0])
 }
 
-/// Whether a block that does not decode begins like one that would.
+/// Returns true if a block that does not decode begins like one of this codec.
 fn begins_like(algorithm: Algorithm, block: &[u8]) -> bool {
     let Some(&[a, b, c, d]) = block.first_chunk() else { return false };
     let is_zlib = a & 0xf == 8 && (u16::from(a) << 8 | u16::from(b)).is_multiple_of(31);

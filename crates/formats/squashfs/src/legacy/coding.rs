@@ -1,4 +1,4 @@
-//! How the blocks of an image are encoded, so that they can be copied into another image.
+//! Encoding of an image's blocks, to decide if they can be copied into another image.
 //!
 //! No superblock before 4.0 records a level, so any two images of zlib blocks agree, whatever their
 //! versions and byte orders.
@@ -22,7 +22,7 @@ impl LegacyVolume {
     }
 }
 
-/// How images with these options are encoded.
+/// Returns the encoding of images with these options.
 pub(crate) fn of_options(options: &Options) -> Coding {
     coding(options.block_len, options.codec_name.clone(), &[Algorithm::Zlib])
 }

@@ -49,12 +49,12 @@ impl Version {
         }
     }
 
-    /// Whether inodes have numbers, link counts and times of their own, whatever their type.
+    /// Returns true if inodes of all types have numbers, link counts and times.
     pub(crate) fn has_numbers(self) -> bool {
         self.major() == 3
     }
 
-    /// Whether listings are in byte order of their names.
+    /// Returns true if listings are in byte order of their names.
     pub(crate) fn is_sorted(self) -> bool {
         self >= Version::V2_1
     }
@@ -111,7 +111,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What an image starts with: who wrote it, and in which byte order.
+/// First bytes of an image, which identify its writer and byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Magic {
     pub(crate) bytes: [u8; 4],
@@ -162,7 +162,7 @@ pub(crate) const SQUASHFS_LREG_TYPE: u16 = 9;
 
 /// Longest superblock.
 pub(crate) const SUPER_BLOCK_LEN_MAX: usize = 119;
-/// Where the version stands, two words of 16 bits.
+/// Offset of the version, two words of 16 bits.
 const VERSION_AT: usize = 28;
 
 /// The first bytes of an image, as stored; what a version lacks is zero.

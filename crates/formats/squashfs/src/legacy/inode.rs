@@ -18,7 +18,7 @@ use packfs_format::{Inode, InodeId};
 /// An inode without extended attributes, which came with 4.0.
 const NO_XATTRS: u32 = u32::MAX;
 
-/// What every inode begins with.
+/// Fields at the start of every inode.
 struct Base {
     inode_type: u16,
     mode: u16,
@@ -113,7 +113,7 @@ impl LegacyVolume {
         Ok(Owner { uid, gid: if same { uid } else { of("groups", &self.gids, raw.gid)? } })
     }
 
-    /// What the rest of packfs is told of an inode.
+    /// Returns an inode in the words of the frame.
     pub(crate) fn told(&self, id: InodeId, raw: &RawInode) -> Result<Inode> {
         let owner = self.owner(raw)?;
         // What has no time of its own has that of the image for all readers.
@@ -141,7 +141,7 @@ fn file_type(inode_type: u16) -> Option<FileType> {
     }
 }
 
-/// What follows an inode's base.
+/// Fields after an inode's base.
 struct Body {
     kind: RawKind,
     nlink: u32,

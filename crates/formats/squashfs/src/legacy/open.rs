@@ -9,16 +9,16 @@ use crate::{Endian, HeaderForm, Layout, MetadataFault, Table, TableKind, inodes_
 use packfs_core::{Error, Image, Result};
 use packfs_format::InodeId;
 
-/// Where everything of an image is; every figure is checked.
+/// Validated locations of an image's structures.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
     pub(crate) super_block: SuperBlock,
     /// Length of the file, at least `bytes_used`.
     pub(crate) image_len: u64,
     pub(crate) bytes_used: u64,
-    /// Where what every image has is.
+    /// Locations that images of all generations have.
     pub(crate) layout: Layout,
-    /// Where the tables of users and groups are.
+    /// Table of users.
     pub(crate) uids: IdTable,
     pub(crate) gids: IdTable,
 }
@@ -53,7 +53,7 @@ impl IdTable {
 }
 
 impl Geometry {
-    /// Whether the superblock's flag `bit` is set.
+    /// Returns true if the superblock's flag `bit` is set.
     pub(crate) fn flag(&self, bit: u8) -> bool {
         self.super_block.flags & (1 << bit) != 0
     }

@@ -12,7 +12,7 @@ options! {
     /// Everything that shapes an image, checked.
     pub(crate) struct Options for "squashfs-legacy" {
         codec_name: String,
-        /// Of zlib, whether or not anything is compressed.
+        /// Always zlib, even if nothing is compressed.
         codec: CodecSettings,
         block_len: u32,
         made_at: u32,
@@ -79,7 +79,7 @@ impl Options {
         Ok(found)
     }
 
-    /// How blocks of metadata are compressed: like data, without what only suits data.
+    /// Returns the codec of metadata blocks: that of data, without settings that only suit data.
     pub(crate) fn metadata_codec(&self) -> CodecSettings {
         match self.codec.clone() {
             CodecSettings::Zlib(zlib) => CodecSettings::Zlib(ZlibSettings { strategies: Vec::new(), ..zlib }),

@@ -1,5 +1,4 @@
-//! How the records of 1.0 to 3.1 are taken apart: what they bring along to what all generations
-//! share.
+//! Decoding of the records of 1.0 to 3.1.
 
 use crate::legacy::bits::{Fields, ReadFields};
 use crate::legacy::corruption::Corruption;
@@ -127,7 +126,7 @@ impl LegacyVolume {
     }
 }
 
-/// What version 2 would say of a size word of version 1, where 0 stands for 32,768.
+/// Converts a size word of version 1, in which 0 stands for 32,768, to one of version 2.
 fn widened(word: u16) -> u32 {
     let len = match word & !SQUASHFS_COMPRESSED_BIT {
         0 => u32::from(SQUASHFS_COMPRESSED_BIT),

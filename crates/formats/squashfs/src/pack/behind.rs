@@ -7,7 +7,7 @@ use packfs_format::Section;
 pub(crate) struct Behind {
     /// Those that are there, in order.
     pub(crate) sections: Vec<Section>,
-    /// Where the last one ends.
+    /// End of the last section.
     pub(crate) end: u64,
 }
 

@@ -1,5 +1,4 @@
-//! What may be chosen for images of all generations alike: which tails share blocks, and what is
-//! stored once.
+//! Options of all generations: tails in shared blocks, and deduplication.
 
 use packfs_core::{NodeKind, Result, Timestamp, Tree};
 use packfs_format::{BlockSharing, BlockStorage, Blocks, FileJob, OptionField, PackSettings, Values, one_of};
@@ -7,7 +6,7 @@ use packfs_format::{BlockSharing, BlockStorage, Blocks, FileJob, OptionField, Pa
 /// Small files are moved within so many fragment blocks: as many as Linux keeps decoded.
 const REORDER_BLOCKS: u64 = 3;
 
-/// Which files put their tails into shared blocks.
+/// Files whose tails go into fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fragments {
     /// None.
@@ -39,7 +38,7 @@ impl Fragments {
     }
 }
 
-/// What is stored once.
+/// Data that is deduplicated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Duplicates {
     /// Nothing.
@@ -55,7 +54,7 @@ impl Duplicates {
         one_of!["share" => Self::Share, "files" => Self::Files, "keep" => Self::Keep];
     pub(crate) const HELP: &str = "store the data of files with the same contents once (files), also what is a part of another file by whole blocks (share), or as often as they occur (keep)";
 
-    /// What of a file may be another's, too.
+    /// Returns the parts of a file that may be shared with others.
     pub(crate) fn sharing(self, fragments: Fragments) -> BlockSharing {
         match (self, fragments) {
             (Duplicates::Keep | Duplicates::Files, _) => BlockSharing::Files,
@@ -70,12 +69,12 @@ pub(crate) fn stored_time(time: Timestamp) -> u32 {
     u32::try_from(time.seconds.max(0)).unwrap_or(u32::MAX)
 }
 
-/// How far small files are moved to where they have most in common with their neighbours, in bytes.
+/// Returns the distance, in bytes, over which small files are moved next to similar ones.
 pub(crate) fn reorder_len(block_len: u32) -> u64 {
     REORDER_BLOCKS * u64::from(block_len)
 }
 
-/// What is stored as it is.
+/// Parts that are stored uncompressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Uncompressed {
     pub(crate) inodes: bool,

@@ -8,11 +8,11 @@ use crate::place::InodeRef;
 use packfs_core::{DeviceNumber, Error, Node, NodeId, NodeKind, Result, Tree};
 use packfs_format::{Blocks, FilePlace, Placed};
 
-/// What an inode tells besides what all have.
+/// Fields of an inode by type.
 pub(crate) enum InodeBody<'a> {
     /// A directory.
     Dir {
-        /// Where its listing is.
+        /// Its listing.
         listing: &'a Listing,
         /// The inode number of its parent.
         parent: u32,
@@ -21,9 +21,9 @@ pub(crate) enum InodeBody<'a> {
     File {
         /// In bytes.
         len: u64,
-        /// Where its data lie.
+        /// Place of its data.
         place: &'a FilePlace<Blocks>,
-        /// What its place refers to.
+        /// Tables that its place refers to.
         placed: &'a Placed<Blocks>,
     },
     /// A symbolic link, with its target.
@@ -34,12 +34,12 @@ pub(crate) enum InodeBody<'a> {
     Ipc,
 }
 
-/// How a generation puts its inodes together.
+/// Encoding of a generation's inodes.
 pub(crate) trait InodeRecords {
-    /// How it puts listings together.
+    /// Returns the encoding of listings.
     fn listing_records(&self) -> &impl ListingRecords;
 
-    /// Whether the names of a file share one inode; without that each has its own.
+    /// Returns true if the names of a file share one inode; otherwise each has its own.
     fn has_links(&self) -> bool;
 
     /// Refuses a place that no reference to an inode can tell.
@@ -61,9 +61,9 @@ pub(crate) struct InodeTables {
     pub(crate) listings: Vec<u8>,
     /// Reference of each inode by its number: the rows of the export table.
     pub(crate) references: Vec<u8>,
-    /// Where the inode of the root is.
+    /// Reference to the root's inode.
     pub(crate) root: InodeRef,
-    /// How many inodes there are.
+    /// Number of inodes.
     pub(crate) count: u32,
 }
 
@@ -107,9 +107,9 @@ struct Writer<'a, R> {
     listings: MetadataWriter,
     /// The listing of each directory whose inode is yet to be written.
     listing_of: Vec<Option<Box<Listing>>>,
-    /// Where each inode was written.
+    /// Reference to each inode that is written.
     places: Vec<Option<InodeRef>>,
-    /// How many were written.
+    /// Number of inodes written.
     count: u32,
     record: Vec<u8>,
 }
@@ -185,7 +185,7 @@ impl<R: InodeRecords> Writer<'_, R> {
         Ok(place)
     }
 
-    /// Whether all names of a file lead to one inode.
+    /// Returns true if all names of a file refer to one inode.
     fn has_one_inode(&self, node: &Node) -> bool {
         self.records.has_links() || node.links == 1
     }

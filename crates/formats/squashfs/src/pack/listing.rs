@@ -12,25 +12,25 @@ pub(crate) struct Child<'a> {
     pub(crate) entry: Entry<'a>,
     /// Its type.
     pub(crate) file_type: FileType,
-    /// Where its inode is.
+    /// Reference to its inode.
     pub(crate) inode: InodeRef,
     /// Its inode number.
     pub(crate) number: u32,
 }
 
-/// Where a listing lies.
+/// Place of a listing.
 pub(crate) struct Listing {
-    /// Where it starts in the directory table.
+    /// Its start in the directory table.
     pub(crate) start: InodeRef,
     /// In bytes.
     pub(crate) len: u64,
     /// Index entries with their names, ready to stand behind the directory's inode.
     pub(crate) index: Vec<u8>,
-    /// How many there are.
+    /// Number of index entries.
     pub(crate) index_count: u16,
 }
 
-/// How a generation puts the records of a listing together.
+/// Encoding of a generation's listings.
 pub(crate) trait ListingRecords {
     /// Bytes of the header of a run.
     fn run_header_len(&self) -> usize;
@@ -38,7 +38,7 @@ pub(crate) trait ListingRecords {
     /// Bytes of an entry without its name.
     fn entry_len(&self) -> usize;
 
-    /// Whether large directories have an index.
+    /// Returns true if large directories have an index.
     fn has_index(&self) -> bool;
 
     /// Adds the header of a run, which is not empty.
@@ -90,8 +90,8 @@ fn block_of(stream_offset: u64) -> u64 {
     stream_offset / SQUASHFS_METADATA_SIZE as u64
 }
 
-/// How many children share one header: inodes in one block, numbers near each other, and no start
-/// beyond the block of the header, so that the index can lead to each block.
+/// Returns the number of children that share one header: inodes in one block, numbers near each
+/// other, and no start beyond the block of the header, so that the index can refer to each block.
 fn run_len(records: &impl ListingRecords, children: &[Child<'_>], header_at: u64) -> usize {
     let first = &children[0];
     let mut entry_at = header_at + records.run_header_len() as u64;

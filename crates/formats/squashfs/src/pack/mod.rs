@@ -1,6 +1,5 @@
-//! What writers of all generations have in common: what is chosen alike, streams and tables of
-//! metadata blocks, the order of inodes, inodes with their listings, and sections one behind the
-//! other.
+//! Parts of the writers of all generations: options, streams and tables of metadata blocks, the
+//! order of inodes, inodes with their listings, and the sections after the data.
 
 mod behind;
 mod choices;

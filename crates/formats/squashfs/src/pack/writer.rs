@@ -69,12 +69,12 @@ impl MetadataWriter {
         MetadataWriter { compressed, out: Vec::new(), raw, block_count: 0 }
     }
 
-    /// Where the next record will start.
+    /// Returns the reference of the next record.
     pub(crate) fn position(&self) -> InodeRef {
         InodeRef { block: self.out.len() as u64, offset: self.raw.len() as u16 }
     }
 
-    /// How many bytes were written, uncompressed.
+    /// Returns the number of bytes written, before compression.
     pub(crate) fn stream_len(&self) -> u64 {
         self.block_count * SQUASHFS_METADATA_SIZE as u64 + self.raw.len() as u64
     }
@@ -113,7 +113,7 @@ impl MetadataWriter {
 pub(crate) struct LookupTable {
     /// Blocks and list.
     pub(crate) bytes: Vec<u8>,
-    /// Where the list starts in `bytes`.
+    /// Start of the list in `bytes`.
     pub(crate) list_start: u64,
 }
 

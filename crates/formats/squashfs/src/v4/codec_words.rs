@@ -11,14 +11,14 @@ use packfs_codec::{Algorithm, BranchFilter};
 use packfs_core::Result;
 use zerocopy::FromBytes;
 
-/// What the options block says.
+/// Contents of the options block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CodecWords {
     /// `key=value`, or what is wrong with the block.
     pub(crate) words: Vec<String>,
     /// Branch filters of XZ.
     pub(crate) filters: Vec<BranchFilter>,
-    /// What is odd about it.
+    /// Its fault, if it has one.
     pub(crate) fault: Option<String>,
 }
 

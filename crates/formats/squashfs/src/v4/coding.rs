@@ -1,8 +1,7 @@
-//! How the blocks of an image are encoded, so that they can be copied into another image.
+//! Encoding of an image's blocks, to decide if they can be copied into another image.
 //!
-//! Two images agree if their options blocks are the same to the byte: kernels size their decoders
-//! by it, and it records the level. What it does not record (gzip beyond level 9, presets of xz) is
-//! not compared.
+//! Two images agree if their options blocks are equal: kernels size their decoders by it, and it
+//! records the level. What it does not record (gzip beyond level 9, presets of xz) is not compared.
 
 use crate::v4::codec_options;
 use crate::v4::codec_words::CodecWords;
@@ -44,7 +43,7 @@ impl SquashfsVolume {
     }
 }
 
-/// How images with these options are encoded.
+/// Returns the encoding of images with these options.
 pub(crate) fn of_options(options: &Options) -> Coding {
     let block = codec_options::block(options);
     let settings = block.get(HEADER_LEN..).unwrap_or_default().to_vec();

@@ -18,10 +18,10 @@ pub(crate) const SQUASHFS_MAGIC_SWAP: u32 = 0x6873_7173;
 pub(crate) const SQUASHFS_MAGIC_STREAMED: u32 = 0x5351_5348;
 /// `shsq`: what sqlzma and makers of devices wrote in place of [`SQUASHFS_MAGIC`].
 pub(crate) const SQUASHFS_MAGIC_VENDOR: u32 = 0x7173_6873;
-/// What an image of any byte order and version may start with.
+/// Magics of images of any byte order and version.
 pub(crate) const MAGICS: [u32; 4] =
     [SQUASHFS_MAGIC, SQUASHFS_MAGIC_SWAP, SQUASHFS_MAGIC_STREAMED, SQUASHFS_MAGIC_VENDOR];
-/// Where the number of the version is, in every version.
+/// Offset of the major version, in every version.
 pub(crate) const MAJOR_AT: u64 = 28;
 /// Versions that are other formats behind the same magic.
 pub(crate) const OLD_MAJORS: std::ops::RangeInclusive<u16> = 1..=3;
@@ -29,7 +29,7 @@ pub(crate) const OLD_MAJORS: std::ops::RangeInclusive<u16> = 1..=3;
 pub(crate) const SQUASHFS_MAJOR: u16 = 4;
 pub(crate) const SQUASHFS_MINOR: u16 = 0;
 
-/// How the header of every metadata block looks.
+/// Form of the header of metadata blocks.
 pub(crate) const HEADER_FORM: HeaderForm = HeaderForm { endian: Endian::Little, marked: false };
 /// Length of the word in front of every metadata block.
 pub(crate) const METADATA_HEADER_LEN: usize = HEADER_FORM.header_len();
@@ -123,7 +123,7 @@ on_disk! {
         lookup_table_start: U64,
     }
 
-    /// What every inode starts with; one of the `*Inode` bodies below follows.
+    /// Start of every inode; one of the `*Inode` bodies below follows.
     struct InodeBase (16) {
         inode_type: U16,
         mode: U16,
@@ -197,7 +197,7 @@ on_disk! {
     /// Body of a device (types 4 and 5).
     struct DevInode (8) {
         nlink: U32,
-        /// As the kernel's `new_encode_dev`.
+        /// Device number in the encoding of the kernel's `new_encode_dev`.
         rdev: U32,
     }
 
@@ -225,7 +225,7 @@ on_disk! {
         count: U32,
         /// Metadata block of their inodes, relative to the inode table.
         start_block: U32,
-        /// What the entries' numbers are relative to.
+        /// Base of the entries' inode numbers.
         inode_number: U32,
     }
 
@@ -263,7 +263,7 @@ on_disk! {
 
     /// One row of the table of attribute sets.
     struct XattrId (16) {
-        /// Where the set starts, as block and offset relative to the attributes' metadata.
+        /// Start of the set, as block and offset relative to the attributes' metadata.
         xattr: U64,
         count: U32,
         /// Bytes of all full names with a NUL each, and all values; what `listxattr` and quotas

@@ -46,7 +46,7 @@ impl SquashfsVolume {
         Ok(*self.ids.get(usize::from(index)).ok_or_else(missing)?)
     }
 
-    /// What the rest of packfs is told of an inode.
+    /// Returns an inode in the words of the frame.
     pub(crate) fn told(&self, raw: &RawInode) -> Result<Inode> {
         let owner = Owner { uid: self.owner(raw.uid, raw.place)?, gid: self.owner(raw.gid, raw.place)? };
         let mtime = Timestamp::from_seconds(raw.mtime.unwrap_or_default().into());
@@ -68,12 +68,12 @@ impl SquashfsVolume {
     }
 }
 
-/// What follows an inode's base.
+/// Fields after an inode's base.
 struct Body {
     kind: RawKind,
     nlink: u32,
     xattr: u32,
-    /// Where what follows starts, if the cursor has gone on from there.
+    /// Position after the body, if it differs from the cursor's.
     tail: Option<Position>,
 }
 

@@ -22,7 +22,7 @@ const FRAGMENTS: TableKind = kind("fragment table", "fragment table block", 16);
 const EXPORT: TableKind = kind("export table", "export table block", 8);
 const IDS: TableKind = kind("id table", "id table block", 4);
 const XATTR_IDS: TableKind = kind("xattr id table", "xattr id table block", 16);
-/// Where the first structure behind the superblock can start.
+/// Lowest start of a structure after the superblock.
 const TABLES_START_MIN: u64 = size_of::<SuperBlock>() as u64;
 
 const fn kind(name: &'static str, block_name: &'static str, row_len: usize) -> TableKind {
@@ -36,14 +36,14 @@ pub(crate) struct XattrTables {
     pub(crate) sets: Table,
     /// Names and values.
     pub(crate) pairs: Region,
-    /// Where the head of the xattr id table starts; its list follows.
+    /// Start of the xattr id table's head; its list follows.
     pub(crate) head: u64,
 }
 
 /// The codec's options, behind the superblock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OptionsBlock {
-    /// Where their bytes start, behind the block's header.
+    /// Start of their bytes, after the block's header.
     pub(crate) at: u64,
     pub(crate) len: u16,
     /// Compressed options are legal but nobody writes them, since a reader may need them to
@@ -52,22 +52,22 @@ pub(crate) struct OptionsBlock {
 }
 
 impl OptionsBlock {
-    /// Where they end.
+    /// Returns their end.
     pub(crate) fn end(&self) -> u64 {
         self.at + u64::from(self.len)
     }
 }
 
-/// Where everything of an image is; every figure is checked.
+/// Validated locations of an image's structures.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
     pub(crate) super_block: SuperBlock,
-    /// Where the superblock was found: 0, or near the end of a streamed image.
+    /// Offset of the superblock: 0, or near the end of a streamed image.
     pub(crate) super_block_at: u64,
     /// Length of the file, at least `bytes_used`.
     pub(crate) image_len: u64,
     pub(crate) bytes_used: u64,
-    /// Where what every image has is.
+    /// Locations that images of all generations have.
     pub(crate) layout: Layout,
     pub(crate) options: Option<OptionsBlock>,
     pub(crate) ids: Table,
@@ -75,7 +75,7 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// Whether the superblock's flag `bit` is set.
+    /// Returns true if the superblock's flag `bit` is set.
     pub(crate) fn flag(&self, bit: u16) -> bool {
         self.super_block.flags.get() & (1 << bit) != 0
     }

@@ -12,7 +12,7 @@ options! {
         codec_name: String,
         /// Never `None`: an image without compression still names a codec.
         codec: CodecSettings,
-        /// How blocks that one file has to itself are compressed: the same, or a level below.
+        /// Codec of blocks that only one file uses: the same, or one level below.
         own_codec: CodecSettings,
         block_len: u32,
         made_at: u32,
@@ -62,8 +62,8 @@ impl Options {
         Options::read(spec.to_string(), codec, own_codec, block_len, made_at, options)
     }
 
-    /// How blocks of metadata are compressed: like data, without what only suits data. There is so
-    /// little of it that LZ4 can take its time, except where speed was asked for.
+    /// Returns the codec of metadata blocks: that of data, without settings that only suit data.
+    /// There is so little metadata that LZ4 can take its time, except if build speed is the goal.
     pub(crate) fn metadata_codec(&self) -> CodecSettings {
         match self.codec.clone() {
             CodecSettings::Zlib(zlib) => CodecSettings::Zlib(ZlibSettings { strategies: Vec::new(), ..zlib }),
@@ -96,9 +96,9 @@ fn block_len_for(goal: Goal) -> u32 {
     }
 }
 
-/// How blocks that one file has to itself are compressed. Of a zlib level that the goal chose, they
-/// get the one below from 11 on: half of what the highest levels take off shared blocks they take
-/// off these, for the same time, which is better spent on the rest.
+/// Returns the codec of blocks that only one file uses. If the goal chose a zlib level of 11 or
+/// more, it is one level below: the highest levels save half as much on these blocks as on shared
+/// ones, for the same time, which is better spent on the rest.
 fn own_codec(codec: &CodecSettings, level_is_chosen: bool) -> CodecSettings {
     match codec.clone() {
         CodecSettings::Zlib(zlib) if level_is_chosen && zlib.level >= 11 => {

@@ -1,4 +1,4 @@
-//! How the records of 4.0 are taken apart: what it brings along to what all generations share.
+//! Decoding of the records of 4.0.
 
 use crate::v4::corruption::Corruption;
 use crate::v4::disk::*;

@@ -30,12 +30,12 @@ pub(crate) fn prefix(r#type: u16) -> Option<&'static [u8]> {
     }
 }
 
-/// What is read of one set besides its attributes.
+/// Values read of one set besides its attributes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SetFigures {
-    /// What the row says: bytes of names with a NUL each, and values.
+    /// Size recorded in the row: bytes of names with a NUL each, and of values.
     pub(crate) size_found: u64,
-    /// What it should say.
+    /// Size computed from the attributes.
     pub(crate) size: u64,
     /// Attributes, those with an unknown prefix included.
     pub(crate) count: u32,

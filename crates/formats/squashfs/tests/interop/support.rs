@@ -1,4 +1,4 @@
-//! What the tests of this crate share: images in memory, and the snapshot of a volume.
+//! Shared parts of this crate's tests: images in memory, and the snapshot of a volume.
 
 use packfs_codec::Decoders;
 use packfs_codec::{BlockRef, DecodedLen};

@@ -240,8 +240,8 @@ fn reads_streamed_images_with_the_superblock_at_their_end() {
     }
 }
 
-/// What these tools do not take from a tar: attributes, and hard links to what is no file. tar2sqfs
-/// counts every entry of a directory as a link to it.
+/// Properties of a tar that these tools keep: no attributes, no hard links to special files.
+/// tar2sqfs counts every entry of a directory as a link to it.
 fn tar_compare() -> Compare {
     Compare { xattrs: false, root: false, hard_links: false, ..Compare::default() }
 }

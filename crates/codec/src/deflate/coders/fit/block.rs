@@ -12,9 +12,9 @@ use super::symbols::{
 /// Position of a block, in input and output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// Of its header.
+    /// First bit of its header.
     pub(super) start_bit: usize,
-    /// Of the next block.
+    /// First bit of the next block.
     pub(super) end_bit: usize,
     pub(super) plain_start: usize,
     pub(super) plain_len: usize,

@@ -68,7 +68,7 @@ struct Codes {
     dynamic: bool,
     litlen_lens: [u8; LITLEN_COUNT],
     distance_lens: [u8; DISTANCE_COUNT],
-    /// Of the whole block with its header, in bits.
+    /// Length of the whole block with its header, in bits.
     block_bits: usize,
     header: Header,
 }

@@ -87,7 +87,7 @@ pub(super) fn ia64(start: u32, data: &mut [u8]) {
     /// By template, which of the instructions may be branches: bit 0 is the first.
     const BRANCHES: [u8; 32] =
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 6, 6, 0, 0, 7, 7, 4, 4, 0, 0, 4, 4, 0, 0];
-    /// Of an instruction: 20 bits of distance in bundles, and its sign.
+    /// Bits of an instruction's distance: 20 bits in bundles, and its sign.
     const DISTANCE: u128 = 0xF_FFFF << 13;
     const SIGN: u128 = 1 << 36;
     for (address, word) in words::<16>(start, data) {

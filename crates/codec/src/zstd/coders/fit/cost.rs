@@ -24,9 +24,9 @@ pub(super) struct Costs {
     literal_lens: [u32; CODE_COUNT],
     match_lens: [u32; CODE_COUNT],
     offsets: [u32; CODE_COUNT],
-    /// Of headers and tables.
+    /// Cost of headers and tables.
     pub(super) fixed: u64,
-    /// Of all literals and sequences.
+    /// Cost of all literals and sequences.
     body: u64,
 }
 
@@ -105,12 +105,12 @@ impl Costs {
         }
     }
 
-    /// Of the whole block.
+    /// Returns the cost of the whole block.
     pub(super) fn total(&self) -> u64 {
         self.fixed + self.body
     }
 
-    /// Of all literals and sequences.
+    /// Returns the cost of all literals and sequences.
     pub(super) fn body(&self) -> u64 {
         self.body
     }

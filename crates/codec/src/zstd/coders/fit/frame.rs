@@ -2,7 +2,7 @@
 
 /// `Magic_Number`, as it is stored.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
-/// Of magic number and descriptor.
+/// End of magic number and descriptor.
 const DESCRIPTOR_END: usize = 5;
 /// `Single_Segment_flag`: the window is as long as the content, and not written.
 const SINGLE_SEGMENT: u8 = 1 << 5;

@@ -41,7 +41,7 @@ pub(super) struct Habits {
 /// A run of sequences up to an end of block.
 struct Block {
     first: usize,
-    /// Of its end of block, plus one.
+    /// Cost of its end of block, plus one.
     end: usize,
     plain_start: usize,
     plain_end: usize,

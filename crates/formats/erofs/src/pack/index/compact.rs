@@ -34,7 +34,8 @@ pub(super) fn len(index_start: u64, slot_count: u64, two_bytes: bool) -> u64 {
     fours * COMPACT_4B_PACK_LEN + parts.two_bytes / COMPACT_2B_PACK_COUNT * COMPACT_2B_PACK_LEN
 }
 
-/// Whether a file may have a compact index, and if so whether entries of 2 bytes make it shorter.
+/// Returns `None` if a file cannot have a compact index, else true if entries of 2 bytes make it
+/// shorter.
 pub(super) fn allowed(heads: &Heads, index_start: u64) -> Option<bool> {
     if heads.block_bits > disk::COMPACT_2B_LCLUSTERBITS_MAX {
         return None;

@@ -55,12 +55,12 @@ impl Extents {
         self.rows.iter().map(|row| u64::from(row.stored_len)).sum()
     }
 
-    /// Where the records start, behind a header that ends at `header_end`.
+    /// Returns the start of the records after a header that ends at `header_end`.
     pub(super) fn records_at(&self, header_end: u64) -> u64 {
         header_end.next_multiple_of(self.record_len)
     }
 
-    /// Where the records end.
+    /// Returns the end of the records.
     pub(super) fn end(&self, header_end: u64) -> u64 {
         let first = if self.record_len == 4 { 8 } else { 0 };
         self.records_at(header_end) + first + self.rows.len() as u64 * self.record_len

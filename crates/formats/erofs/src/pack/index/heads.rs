@@ -5,7 +5,7 @@ use super::super::file_map::{FileMap, Form};
 use crate::disk::{self, DELTA_MAX, LclusterIndex, Z_EROFS_LI_D0_CBLKCNT};
 use zerocopy::IntoBytes;
 
-/// What starts at a head.
+/// Kind of a cluster that starts at a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Plain,
@@ -19,7 +19,7 @@ pub(super) enum Kind {
     End,
 }
 
-/// Where a cluster starts.
+/// Start of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     /// In the file.
@@ -27,9 +27,9 @@ pub(super) struct Head {
     pub kind: Kind,
     /// First stored block.
     pub block: u32,
-    /// How many blocks are stored.
+    /// Number of stored blocks.
     pub blocks: u16,
-    /// Whether it is compressed with the second algorithm.
+    /// True if it is compressed with the second algorithm.
     pub second: bool,
 }
 
@@ -43,7 +43,7 @@ impl Head {
         }
     }
 
-    /// Whether [`Head::block`] means something.
+    /// Returns true if [`Head::block`] is valid.
     pub(super) fn has_address(&self) -> bool {
         matches!(self.kind, Kind::Plain | Kind::Compressed | Kind::Part)
     }
@@ -66,7 +66,7 @@ pub(super) struct Heads {
     rows: Vec<Head>,
     slot_count: u64,
     pub block_bits: u32,
-    /// Whether any compressed cluster is longer than a block: then each tells how long it is.
+    /// True if any compressed cluster is longer than a block: each then records its length.
     pub big: bool,
 }
 
@@ -123,7 +123,7 @@ impl Heads {
         self.rows.iter().enumerate().all(has_room)
     }
 
-    /// How many logical clusters the file has.
+    /// Returns the number of logical clusters of the file.
     pub(super) fn slot_count(&self) -> u64 {
         self.slot_count
     }
@@ -146,13 +146,13 @@ impl Heads {
         })
     }
 
-    /// What a non-head tells in place of its distance to the head: the length of a big cluster,
-    /// behind its head.
+    /// Returns the value that replaces a non-head's distance to its head: the length of a big
+    /// cluster, in the first entry after the head.
     pub(super) fn block_count_word(&self, slot: &Slot) -> Option<u16> {
         (self.big && slot.back == 1).then_some(Z_EROFS_LI_D0_CBLKCNT | slot.head.blocks)
     }
 
-    /// Where in its block a head starts.
+    /// Returns the offset of a head in its block.
     pub(super) fn cluster_offset(&self, head: &Head) -> u16 {
         (head.start & ((1 << self.block_bits) - 1)) as u16
     }

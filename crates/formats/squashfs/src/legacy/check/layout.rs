@@ -1,5 +1,4 @@
-//! What is checked of an image as a whole: figures of the superblock that readers pass over, unused
-//! space, padding.
+//! Checks of the image as a whole: superblock values that readers ignore, unused space, padding.
 
 use crate::check::{check_behind, check_unused};
 use crate::legacy::disk::*;

@@ -1,10 +1,10 @@
-//! What is checked of the tree before 4.0 beyond what all generations have in common.
+//! Checks of the tree that generations before 4.0 add.
 
 use crate::check::TreeRules;
 use crate::legacy::disk::Version;
 use packfs_format::check::{EntryPath, Report, Tally};
 
-/// What is counted while the tree is walked.
+/// Counts taken during the walk.
 pub(super) struct Rules {
     version: Version,
     /// Files with holes in a version that has none.

@@ -1,4 +1,4 @@
-//! How records of listings and of their indexes are put together.
+//! Encoding of listing records and of their index.
 
 use crate::legacy::bits::Record;
 use crate::legacy::disk::Version;

@@ -48,7 +48,7 @@ impl InodeRecords for Inodes<'_> {
     }
 }
 
-/// What every inode needs besides its node.
+/// Values that every inode needs besides its node.
 struct Common<'a> {
     version: Version,
     endian: Endian,
@@ -120,7 +120,7 @@ fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -
     Ok(())
 }
 
-/// What does not fit into the bits that a version has for it.
+/// Returns the error for a value that exceeds its bits in a version.
 pub(super) fn too_much(version: Version, what: &str) -> Error {
     let error = Error::failed(format!("{what} of this tree are more than squashfs {version} can hold"));
     match version.has_numbers() {

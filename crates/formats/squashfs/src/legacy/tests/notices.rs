@@ -1,4 +1,5 @@
-//! What the check finds in images that can be read but are wrong: the true image with one lie each.
+//! Findings of the check in images that can be read but are wrong: the sound image with one fault
+//! each.
 
 use super::*;
 use packfs_format::Severity;

@@ -1,4 +1,4 @@
-//! What the reader says of the true image.
+//! Reading of the sound image.
 
 use super::*;
 use packfs_codec::{BlockRef, DecodedLen};

@@ -1,4 +1,4 @@
-//! What the reader refuses: the true image with one lie each.
+//! Refusal of the sound image with one fault each.
 
 use super::*;
 use packfs_core::ErrorKind;

@@ -1,4 +1,4 @@
-//! What is checked of an image as a whole: where tables stand, codec options, flags, unused space,
+//! Checks of the image as a whole: the order of tables, codec options, flags, unused space,
 //! padding.
 
 use crate::check::{check_behind, check_unused};

@@ -1,4 +1,4 @@
-//! What is checked of directories and inodes of 4.0 beyond what all generations have in common.
+//! Checks of directories and inodes that 4.0 adds.
 
 use crate::RawInode;
 use crate::check::TreeRules;
@@ -7,7 +7,7 @@ use crate::v4::volume::SquashfsVolume;
 use packfs_format::check::{EntryPath, Report, Tally};
 use std::collections::HashSet;
 
-/// What is counted while the tree is walked.
+/// Counts taken during the walk.
 pub(super) struct Rules<'a> {
     volume: &'a SquashfsVolume,
     /// Sets of attributes that inodes use.

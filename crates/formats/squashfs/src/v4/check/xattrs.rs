@@ -1,4 +1,4 @@
-//! What is checked of extended attributes, once it is known which sets inodes use.
+//! Checks of extended attributes against the sets that inodes use.
 
 use crate::Place;
 use crate::v4::corruption::{NO_XATTRS, UNKNOWN_XATTRS, XATTR_TOTAL_LEN_MAX};

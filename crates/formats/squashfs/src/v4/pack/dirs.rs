@@ -1,4 +1,4 @@
-//! How records of listings and of their indexes are put together.
+//! Encoding of listing records and of their index.
 
 use crate::number_of_type;
 use crate::pack::{Child, ListingRecords};

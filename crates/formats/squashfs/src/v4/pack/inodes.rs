@@ -43,7 +43,7 @@ impl InodeRecords for Inodes<'_> {
     }
 }
 
-/// What every inode needs besides its node.
+/// Values that every inode needs besides its node.
 struct Common<'a> {
     node: &'a Node,
     ids: &'a Ids,

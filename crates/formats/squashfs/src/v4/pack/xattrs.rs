@@ -18,7 +18,7 @@ pub(super) struct XattrTables {
     pub values: Vec<u8>,
     /// One row a set.
     pub rows: Vec<u8>,
-    /// How many rows.
+    /// Number of rows.
     pub count: u32,
     /// The row of each set of the tree.
     index_of: Vec<u32>,
@@ -54,7 +54,7 @@ impl XattrTables {
 struct SetWriter<'a, 'tree> {
     codec: &'a mut MetadataCodec,
     out: MetadataWriter,
-    /// Where each long value lies.
+    /// Place of each long value.
     places: HashMap<&'tree [u8], InodeRef>,
 }
 
