@@ -52,7 +52,7 @@ algorithms! {
     /// LZMA1 after its five bytes of properties and dictionary; no length, no end marker (routers
     /// with Squashfs 2.0 to 4.0).
     LzmaProps = "lzma-props",
-    /// A 32-bit little-endian length in front of the five bytes of properties (7-Zip's patch for
+    /// A 32-bit little-endian length before the five bytes of properties (7-Zip's patch for
     /// Squashfs 2.1).
     LzmaLenProps = "lzma-len-props",
     /// The same length after them (OpenRG's cramfs).

@@ -25,15 +25,15 @@ pub struct BlockRef {
     pub decoded_len: u32,
     /// Meaning of `decoded_len`.
     pub decodes_to: DecodedLen,
-    /// Set if zeros in front of the stored bytes are padding, to be skipped before decoding. Only
+    /// Set if zeros before the stored bytes are padding, to be skipped before decoding. Only
     /// for blocks that are encoded.
     pub zero_padded: bool,
-    /// The algorithm that encoded them; `None` if they are stored as they are.
+    /// The algorithm that encoded them; `None` if they are stored uncompressed.
     pub algorithm: Option<Algorithm>,
 }
 
 impl BlockRef {
-    /// Returns a block that is stored as it is.
+    /// Returns a block that is stored uncompressed.
     pub fn stored(offset: u64, len: u32) -> Self {
         BlockRef {
             offset,

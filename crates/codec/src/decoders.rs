@@ -64,7 +64,7 @@ impl Decoders {
         self.of(algorithm).decompress_prefix(src, dst)
     }
 
-    /// Decodes a block of `algorithm` as `block` describes it: without the zeros in front of it, if
+    /// Decodes a block of `algorithm` as `block` describes it: without the zeros before it, if
     /// it is padded with them, and no further than the prefix, if only one is wanted. Returns the
     /// decoded length.
     ///
@@ -90,7 +90,7 @@ impl Decoders {
     }
 }
 
-/// Skips the zeros in front of a block; padding is shorter than a block of the disk, and mostly
+/// Skips the zeros before a block; padding is shorter than a block of the disk, and mostly
 /// shorter than a word or two.
 pub fn without_padding(stored: &[u8]) -> &[u8] {
     let padding_len = stored.iter().position(|&byte| byte != 0).unwrap_or(stored.len());

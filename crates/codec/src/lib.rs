@@ -21,8 +21,6 @@
 //! A format that stores it maps its own number to the algorithm and names it in its list of
 //! algorithms; the tests in `tests/common` get a line of levels to try.
 #![deny(unsafe_code)]
-// Builds without some codecs do not use all that codecs share.
-#![cfg_attr(not(feature = "default"), allow(dead_code))]
 
 mod algorithm;
 mod block_ref;
@@ -38,6 +36,7 @@ mod lz4;
 mod lzma;
 mod lzo;
 mod options;
+#[cfg(any(feature = "deflate", feature = "xz", feature = "zstd"))]
 mod smallest;
 mod spec;
 mod table;

@@ -34,6 +34,7 @@ pub(crate) fn common_len(src: &[u8], left: usize, right: usize, known: usize, ma
 /// Counts the equal bytes before `left` and before `right`, which lies after it. Looks at `max` or
 /// fewer, which must lie within `src`.
 #[inline]
+#[cfg(any(feature = "lz4", feature = "zstd"))]
 pub(crate) fn common_back(src: &[u8], left: usize, right: usize, max: usize) -> usize {
     let (left_tail, left) = src[left - max..left].as_rchunks::<8>();
     let (right_tail, right) = src[right - max..right].as_rchunks::<8>();

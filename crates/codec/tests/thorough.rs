@@ -66,7 +66,7 @@ fn a_filter_is_tried_only_on_code_it_is_meant_for() {
     let [x86, arm] = [BranchFilter::X86, BranchFilter::Arm].map(|filter| BranchSet::of(&[filter]));
     assert_eq!(told(x86.union(arm)), untold);
     let none = told(BranchSet::NONE);
-    // Two filters were asked for: what is unknown gets neither.
+    // Two filters were requested: what is unknown gets neither.
     assert_eq!(told(BranchSet::UNKNOWN), none);
     assert!(told(x86).len() <= none.len());
 }

@@ -4,7 +4,7 @@ use crate::Result;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Names one file's contents to the [`Contents`] that handed it out; means nothing to anybody else.
+/// Names one file's contents to the [`Contents`] that handed it out; no other can use it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentId(pub u64);
 

@@ -1,11 +1,11 @@
-//! A hash of a file's contents that may be taken in any order, by anybody who has a part of it.
+//! A hash of a file's contents that can be computed in any order, from any parts.
 //!
 //! Contents are cut into units of [`ContentHash::UNIT`] bytes, counted from their start. Each unit
 //! that is not all zeros has a hash of 128 bits (XXH3), multiplied by an odd number that tells
-//! where it stands; the sum of these is the hash of the whole. So holes count nothing, parts are
-//! added up as they come, whoever wrote blocks and whoever decodes clusters get the same sum, and
-//! what lies in the wrong place shows. XXH3 since it is as quick as memory, and what it is to find
-//! is no forgery but a fault.
+//! where it stands; the sum of these is the hash of the whole. So holes cost nothing, parts are
+//! added as they arrive, the writer of blocks and the decoder of clusters get the same sum, and
+//! misplaced data changes it. XXH3 since it is as quick as memory, and what it is to find is no
+//! forgery but a fault.
 
 use std::ops::AddAssign;
 use xxhash_rust::xxh3::xxh3_128;
@@ -115,7 +115,7 @@ pub enum ContentDigest {
     Hash(ContentHash),
     /// That they can be decoded: a part was copied from an image without being read now.
     Decodable,
-    /// Nothing: a part was copied from an image without a look, as was asked for.
+    /// Nothing: a part was copied from an image without a look, as was requested.
     Nothing,
 }
 

@@ -14,7 +14,7 @@ pub enum ErrorKind {
     Io,
     /// Asked for something that cannot be done with this input, or only in part.
     Failed,
-    /// Nothing in the image has the path that was asked for. A file of this machine that is missing
+    /// Nothing in the image has the path that was requested. A file of this machine that is missing
     /// is `Io`.
     NotFound,
     /// The request itself is wrong.
@@ -79,12 +79,12 @@ impl Error {
         error
     }
 
-    /// Something that was asked for could not be done.
+    /// Something that was requested could not be done.
     pub fn failed(message: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Failed, message.to_string())
     }
 
-    /// Nothing in the image has the path that was asked for.
+    /// Nothing in the image has the path that was requested.
     pub fn not_found(message: impl fmt::Display) -> Self {
         Error::new(ErrorKind::NotFound, message.to_string())
     }
@@ -179,7 +179,7 @@ impl From<Error> for io::Error {
             ErrorKind::Unsupported => io::ErrorKind::Unsupported,
             ErrorKind::Limit => io::ErrorKind::QuotaExceeded,
             ErrorKind::TooLarge => io::ErrorKind::FileTooLarge,
-            // Not `Interrupted`: whoever reads by `std::io` would try again, for ever.
+            // Not `Interrupted`: callers of `std::io` retry it for ever.
             ErrorKind::Failed | ErrorKind::Cancelled => io::ErrorKind::Other,
         };
         let kind = if kind == io::ErrorKind::Interrupted { io::ErrorKind::Other } else { kind };

@@ -35,7 +35,7 @@ impl<'t> Losses<'t> {
     }
 
     /// Adds what is mentioned and never refused.
-    pub fn told(&mut self, what: &str, concerns: impl Fn(NodeId) -> bool) {
+    pub fn tolerable(&mut self, what: &str, concerns: impl Fn(NodeId) -> bool) {
         self.of_nodes(what, (false, false), concerns);
     }
 

@@ -29,7 +29,7 @@ pub struct BlockPlan {
     pub incompressible: Incompressible,
     /// Each file starts at a multiple of so many bytes of the image; what is left free is zero.
     pub file_align: u32,
-    /// Room in front of each file's blocks.
+    /// Room before each file's blocks.
     pub lead: Option<Lead>,
     /// Parts of files that are stored once.
     pub sharing: BlockSharing,
@@ -76,7 +76,7 @@ pub enum BlockSharing {
     RunsAndTails,
 }
 
-/// Room in front of the blocks of each file that has any, which the format fills itself once it is
+/// Room before the blocks of each file that has any, which the format fills itself once it is
 /// known how long they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
@@ -101,12 +101,12 @@ impl Lead {
 /// Treatment of blocks that a codec does not make smaller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Incompressible {
-    /// Each is stored as it is: an image tells such blocks from others.
+    /// Each is stored uncompressed: an image tells such blocks from others.
     #[default]
     StoreBlock,
     /// Each is encoded like any other, and larger than it was: an image holds encoded blocks only.
     Encode,
-    /// A file of which a sample does not shrink is stored as it is, in one run
+    /// A file of which a sample does not shrink is stored uncompressed, in one run
     /// ([`BlockForm::Flat`]) without a [`Lead`]; each block of any other file is encoded.
     StoreFile,
 }
@@ -128,7 +128,7 @@ impl StoredBlock {
 /// Form in which a file was stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlockForm {
-    /// In [`BlocksPlaced::blocks`], one behind the other.
+    /// In [`BlocksPlaced::blocks`], one after the other.
     #[default]
     Blocks,
     /// Uncompressed, in one run from [`FilePlace::start`] on.
@@ -138,7 +138,7 @@ pub enum BlockForm {
 /// The place of a tail in a block that several files share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedTail {
-    /// Index into [`BlocksPlaced::shared`], or behind its end into [`BlocksPlaced::borrowed`].
+    /// Index into [`BlocksPlaced::shared`], or after its end into [`BlocksPlaced::borrowed`].
     pub index: u32,
     /// First byte within the decoded shared block.
     pub offset: u32,

@@ -141,7 +141,7 @@ impl Capabilities {
         let what = "hard links become files of their own, which share their data";
         match self.links {
             Links::Held => {}
-            Links::Split => losses.told(what, is_linked),
+            Links::Split => losses.tolerable(what, is_linked),
             Links::SplitIfAccepted => losses.refused(what, is_linked),
         }
         self.find_lost_times(tree, losses);
@@ -152,7 +152,7 @@ impl Capabilities {
         let is_timeless = |id: NodeId| self.timeless.contains(&tree.node(id).kind.file_type());
         match self.times {
             Times::Unheld | Times::Nanoseconds => {}
-            Times::Epoch => losses.told("times become 1970", |id| mtime(id) != Timestamp::default()),
+            Times::Epoch => losses.tolerable("times become 1970", |id| mtime(id) != Timestamp::default()),
             Times::Seconds { min, max, first_year, last_day } => {
                 let last_year = last_day.split('-').next().unwrap_or(last_day);
                 losses.refused(&format!("times before {first_year} become {first_year}"), |id| {
@@ -161,10 +161,10 @@ impl Capabilities {
                 losses.refused(&format!("times after {last_year} become {last_day}"), |id| {
                     mtime(id).seconds > max
                 });
-                losses.told("times lose their fractions of a second", |id| mtime(id).nanos != 0);
+                losses.tolerable("times lose their fractions of a second", |id| mtime(id).nanos != 0);
             }
         }
-        losses.told("times of links, devices, fifos and sockets become that of the image", is_timeless);
+        losses.tolerable("times of links, devices, fifos and sockets become that of the image", is_timeless);
     }
 
     fn find_lost_numbers(&self, tree: &Tree, losses: &mut Losses<'_>) {

@@ -45,7 +45,7 @@ pub struct ClusterPlan {
     pub interlaced: bool,
     /// The format keeps uncompressed tails of flat files up to this length beside their inodes. It
     /// is asked where a file with a recipe of clusters turns out to be flat: a longer tail has a
-    /// block of its own, or goes to the packed stream if that was asked for and the block would be
+    /// block of its own, or goes to the packed stream if that was requested and the block would be
     /// wasted.
     pub inline_flat_max: u32,
     /// Storage of files with long holes; `None`: as that of others.
@@ -81,8 +81,8 @@ pub enum Recipe {
         /// Bytes in each chunk but the last.
         chunk_len: u64,
     },
-    /// Compressed clusters; parts that do not shrink are stored as they are, and so are whole files
-    /// that save nothing.
+    /// Compressed clusters; parts that do not shrink are stored uncompressed, and so are whole
+    /// files that save nothing.
     Clusters(ClusterRecipe),
 }
 
@@ -202,7 +202,7 @@ pub enum ClusterForm {
     /// [`ClusterPlan::byte_aligned`]; elsewhere long runs of zeros are clusters that share one
     /// stored cluster.
     Hole,
-    /// Bytes as they are, a run of any length, block behind block without gap; only the last may be
+    /// Bytes as they are, a run of any length, block after block without gap; only the last may be
     /// short. Each of the blocks is a cluster of its own where a format's plain clusters are one
     /// block.
     Plain,
@@ -215,7 +215,7 @@ pub enum ClusterForm {
 }
 
 /// A run of a file's bytes in one stored cluster, or in a run of plain blocks or chunks stored one
-/// behind the other.
+/// after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cluster {
     /// Offset of the first block in the image, leading zeros included; 0 for a hole.

@@ -11,7 +11,7 @@ pub struct Coding {
     /// The unit in which data is addressed or cut, in bytes.
     pub block_len: u32,
     /// Each algorithm, and its settings as they are stored in the image; those may be empty where
-    /// an algorithm's usual ones hold. No algorithm: data are stored as they are.
+    /// an algorithm's usual ones hold. No algorithm: data are stored uncompressed.
     pub codecs: Vec<(Algorithm, Vec<u8>)>,
     /// The codec as a user would type it to get the same.
     pub spec: String,

@@ -241,7 +241,7 @@ pub enum AnyLayout<'a> {
         /// Plans, and makes the metadata.
         layout: &'a dyn Layout<Clusters>,
         /// The files that data is written to, if not to the image: all places of data are in the
-        /// row that these files make, one behind the other, and the sections alone fill the image.
+        /// row that these files make, one after the other, and the sections alone fill the image.
         /// The stored bytes of one file of the tree lie in one of them, but for what it shares with
         /// others.
         data_files: &'a [DataFile],

@@ -12,8 +12,8 @@ pub struct KernelRead {
     pub offset: u64,
     /// Bytes that are stored.
     pub stored: u32,
-    /// Bytes that are decoded, or copied from what is stored as it is; 0 for pages that are used in
-    /// place.
+    /// Bytes that are decoded, or copied from what is stored uncompressed; 0 for pages that are
+    /// used in place.
     pub decoded: u32,
 }
 

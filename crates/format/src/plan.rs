@@ -41,8 +41,8 @@ pub struct Plan<K: DataKind> {
     /// Every regular file with at least one byte, in tree order. The engine may place them in
     /// another order, but those that may only lie in later files for data come later.
     pub files: Vec<FileJob<K>>,
-    /// Nodes of any kind in the order of their first use; empty if nobody knows. Formats place its
-    /// metadata in that order.
+    /// Nodes of any kind in the order of their first use; empty if that is unknown. Formats place
+    /// its metadata in that order.
     pub first_used: Vec<NodeId>,
     /// Distance by which small files may be moved away from their neighbours in the tree, in bytes
     /// of such files, while it still costs little to read them in tree order. Readers that keep

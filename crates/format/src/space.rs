@@ -4,7 +4,7 @@ use crate::SpaceOwner;
 use std::ops::Range;
 
 /// The owners of `0..len`, in order and without gap, from claims in order of their starts: where
-/// they overlap, the one that starts first wins; what nobody claims is `unused`. Neighbours of one
+/// they overlap, the one that starts first wins; unclaimed bytes are `unused`. Neighbours of one
 /// owner are one.
 pub fn space_owners(
     claims: impl IntoIterator<Item = (Range<u64>, &'static str)>,

@@ -169,8 +169,8 @@ pub trait Volume: Send + Sync {
     }
 
     /// A fault of the image as a whole though all of it can be read, such as a checksum that is not
-    /// that of its bytes: an error for whoever was not told to go on all the same. Cheap; whatever
-    /// reads all of the image asks for [`Volume::whole_fault`], too.
+    /// that of its bytes: an error unless the caller chose to ignore it. Cheap; whatever reads all
+    /// of the image asks for [`Volume::whole_fault`], too.
     fn fault(&self) -> Option<Error> {
         None
     }
@@ -208,7 +208,8 @@ pub trait Volume: Send + Sync {
     }
 
     /// The files that are images themselves, where the volume is no more than what holds them: a
-    /// compressed disk, a table of partitions. Whoever opens such a volume wants what is inside.
+    /// compressed disk, a table of partitions. Callers that open such a volume usually want the
+    /// image inside.
     fn inner_images(&self) -> Result<Vec<InnerImage>> {
         Ok(Vec::new())
     }
@@ -222,7 +223,7 @@ pub trait Volume: Send + Sync {
         None
     }
 
-    /// The file that tails of others lie in, one behind the other, and its length, where the format
+    /// The file that tails of others lie in, one after the other, and its length, where the format
     /// has one. Its extents are asked for like those of any file.
     fn packed_stream(&self) -> Option<(InodeId, u64)> {
         None

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_packfs_wrote_is_right_already() {
+    fn checksums_of_packed_images_are_right_already() {
         let folder = tempfile::tempdir().unwrap();
         let bases = crate::corpus::images("erofs", folder.path()).unwrap();
         let summed = bases.iter().filter(|base| base.bytes[EROFS_AT + 8] & 1 == 1);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_stays_as_it_is() {
+    fn too_short_inputs_stay_unchanged() {
         for len in [0, 3, 1024, 1039, 1040] {
             repair(&mut vec![0xe2; len]);
         }

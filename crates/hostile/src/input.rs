@@ -15,7 +15,7 @@ pub enum Input {
     Requests,
     /// A recovery file, then bytes that pick an image and what is done to it.
     Recovery,
-    /// Data with a dm-verity hash tree behind them.
+    /// Data with a dm-verity hash tree after them.
     Verity,
     /// A public key, a zero byte, a signature.
     Signature,

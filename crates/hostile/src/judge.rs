@@ -106,7 +106,7 @@ impl Judging {
     }
 
     fn all(&mut self, opened: &Opened, pit: &Sandpit) -> Option<u64> {
-        // All that is asked for once an image is open may fail, and must not do anything else.
+        // All that is requested once an image is open may fail, and must not do anything else.
         let _ = opened.volume().facts();
         let _ = opened.volume().space();
         let _ = opened.volume().coding();

@@ -29,7 +29,7 @@ pub enum Class {
     Truncate,
     /// A stretch became zeros or ones.
     Fill,
-    /// Bytes were put in or taken out, so that all behind them moves.
+    /// Bytes were put in or taken out, so that all after them moves.
     Shift,
 }
 
@@ -165,7 +165,7 @@ fn graft(bytes: &mut [u8], fields: &[Field], others: &[Base], random: &mut Rando
     bytes[at..at + len].copy_from_slice(&other.bytes[from..from + len]);
 }
 
-/// Adds or removes a few bytes, so that all behind them moves.
+/// Adds or removes a few bytes, so that all after them moves.
 fn shift(bytes: &mut Vec<u8>, fields: &[Field], random: &mut Random) {
     let at = near_a_field(fields, random).unwrap_or_else(|| random.below(bytes.len() as u64) as usize);
     let count = 1 + random.below(16) as usize;

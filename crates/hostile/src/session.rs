@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_vouches_for_images_keeps_every_promise() {
+    fn integrity_files_keep_every_promise() {
         for kind in ["recovery", "verity"] {
             let session = Session::new(kind, 1).unwrap();
             let pit = Sandpit::new().unwrap();

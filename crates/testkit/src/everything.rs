@@ -353,7 +353,7 @@ fn attributes(b: &mut Builder) {
     b.add("xattrs/acl/default", NodeKind::Directory, DIR_META, one("system.posix_acl_default", acl));
 }
 
-/// An ACL as attributes hold it: tags, permissions and ids behind the version.
+/// An ACL as attributes hold it: tags, permissions and ids after the version.
 fn acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     let mut bytes = 2_u32.to_le_bytes().to_vec();
     for (tag, permissions, id) in entries {

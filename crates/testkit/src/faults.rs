@@ -16,7 +16,7 @@ pub struct Countdown {
 }
 
 impl Countdown {
-    /// The call of this number fails, and those behind it, `count` together; the first is 0.
+    /// The call of this number fails, and those after it, `count` together; the first is 0.
     pub fn new(first: u64, count: u64) -> Arc<Self> {
         Arc::new(Countdown { calls: AtomicU64::new(0), first, count })
     }
@@ -91,7 +91,7 @@ impl ContentReader for FaultyReader<'_> {
 pub enum ReadFault {
     /// EIO.
     Error,
-    /// Half of what was asked for comes, as if the image ended there.
+    /// Half of what was requested comes, as if the image ended there.
     Short,
 }
 

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-/// Runs `body` as somebody without privileges: in a process of its own if this one is root. `name`
-/// is the test's path.
+/// Runs `body` without privileges: in a process of its own if this one is root. `name` is the
+/// test's path.
 pub fn as_nobody(name: &str, body: impl FnOnce()) {
     const MARK: &str = "PACKFS_TEST_AS_NOBODY";
     const NOBODY: u32 = 65_534;

@@ -2,8 +2,8 @@
 //!
 //! A block is the properties byte with all bits inverted, then the LZMA1 stream without its first
 //! byte, which is always zero, and without end marker. As the properties are at most 224, no block
-//! begins with a zero byte. A block states neither its dictionary nor any length: whoever decodes
-//! it knows both lengths, and never looks back further than the beginning of what it decodes to.
+//! begins with a zero byte. A block states neither its dictionary nor any length: its decoder knows
+//! both lengths, and never refers to bytes before the start of the output.
 
 use super::decode::{Finish, Properties, RangeDecoder, State, Stop, Window};
 use super::{DAMAGED, TOO_SHORT, UNKNOWN_OPTIONS, stream_error};

@@ -11,7 +11,7 @@ use super::{DAMAGED, NO_HEADER, TOO_SHORT, TRAILING, stream_error};
 use crate::deflate::zlib_decoder;
 use crate::{DecodeError, Decoder};
 
-/// Header in front of a stream.
+/// Header before a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Properties in one byte, a dictionary length in four.
@@ -113,7 +113,7 @@ impl Unvendor {
             Some(Stop::Limit) => match end.finish() {
                 Ok(Finish::AtEnd) => return Ok(limit),
                 // 7-Zip's encoder of that time ended with any number of its last range, and a byte
-                // or two that nobody reads.
+                // or two that decoders ignore.
                 Ok(Finish::No) if self.framing == Framing::LenProps && (1..=4).contains(&end.left()) => {
                     return Ok(limit);
                 }
@@ -205,7 +205,7 @@ mod tests {
         let len = Alone::thorough(1 << 20, (lc, lp, pb)).compress(plain, &mut alone).unwrap().unwrap();
         let (head, stream) = alone[..len].split_at(HEADER_LEN);
         let (props, len) = (&head[..5], &(plain.len() as u32).to_le_bytes()[..]);
-        // Nobody's dictionary is to matter.
+        // The dictionary must not limit any match.
         let odd = [&props[..1], &[0xb3, 0xfb, 0, 0]].concat();
         match framing {
             Framing::Props => [&odd, stream].concat(),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_longer_is_refused() {
+    fn refuses_truncated_and_longer_blocks() {
         for framing in FRAMINGS {
             let mut decoder = Unvendor::new(framing);
             let plain = text(5000, 9);

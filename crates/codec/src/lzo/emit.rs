@@ -49,7 +49,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Writes a match that `run` literals precede since the last one; 2 is a permitted `len` only
-    /// within [`super::format::PAIR_DISTANCE_MAX`] and behind 1 to 3 literals.
+    /// within [`super::format::PAIR_DISTANCE_MAX`] and after 1 to 3 literals.
     #[inline(always)]
     pub(super) fn matched(&mut self, distance: usize, len: usize, run: usize) -> Option<()> {
         let back = distance - 1;

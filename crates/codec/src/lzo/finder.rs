@@ -18,7 +18,7 @@ pub(super) trait Finder {
     /// from three bytes on, none longer than `len_max`.
     fn insert(&mut self, src: &[u8], at: usize, len_max: usize, found: &mut Vec<Found>);
 
-    /// Inserts the place `at`, a place within a match of `len_max` or more, whose own matches
-    /// nobody asks for.
+    /// Inserts the place `at`, a place within a match of `len_max` or more, whose own matches are
+    /// not needed.
     fn skip(&mut self, src: &[u8], at: usize, len_max: usize);
 }

@@ -38,7 +38,7 @@ pub(super) const FAR_LEN_MAX: usize = 9;
 /// Greatest distance of any match.
 pub(super) const DISTANCE_MAX: usize = 0xbfff;
 
-/// Most literals a match instruction carries behind it.
+/// Most literals a match instruction carries after it.
 pub(super) const CARRIED_MAX: usize = 3;
 /// Greatest literal run without extension bytes.
 pub(super) const RUN_LEN_MAX: usize = 18;
@@ -52,7 +52,7 @@ pub(super) const END_MARKER: [u8; 3] = [FAR_OPCODE | 1, 0, 0];
 /// The length the end marker carries.
 pub(super) const END_MARKER_LEN: usize = 3;
 
-/// Extension bytes behind an instruction for a length that exceeds its greatest by `excess` (1 or
+/// Extension bytes after an instruction for a length that exceeds its greatest by `excess` (1 or
 /// more): zeros that count 255 each, then the rest, 1 to 255.
 pub(super) const fn extension_len(excess: usize) -> usize {
     1 + (excess - 1) / 255

@@ -41,7 +41,7 @@ impl Arrival {
     const NONE: Arrival = Arrival { cost: UNREACHED, len: 0, distance: 0 };
 }
 
-/// A run of literals, which may be empty, and the match behind it.
+/// A run of literals, which may be empty, and the match after it.
 #[derive(Clone, Copy)]
 struct Step {
     run: usize,

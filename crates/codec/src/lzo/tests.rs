@@ -152,7 +152,7 @@ fn hand_made_streams_decode_as_described() {
         (&[17 + 4, b'a', b'b', b'c', b'd', 0b1000_1100, 0, 0x11, 0, 0], b"abcdabcda"),
         // Distance up to 16 KiB: 001LLLLL, length less 2, distance - 1 in the upper 14 bits.
         (&[17 + 4, b'a', b'b', b'c', b'd', 0x20 | 4, 3 << 2, 0, 0x11, 0, 0], b"abcdabcdab"),
-        // Two bytes from near by, only behind 1 to 3 literals: 0000DDSS.
+        // Two bytes from near by, only after 1 to 3 literals: 0000DDSS.
         (&[17 + 1, b'a', 0x00, 0, 0x11, 0, 0], b"aaa"),
         // Literals carried in the last two bits of a match.
         (&[17 + 4, b'a', b'b', b'c', b'd', 0b0100_1101, 0, b'!', 0x11, 0, 0], b"abcdabc!"),
@@ -194,7 +194,7 @@ fn copies(run: usize, instruction: &[u8], distance: usize, len: usize) {
 
 #[test]
 fn every_form_of_match_copies_its_distance_and_length() {
-    // Three bytes behind a run of four literals or more: 0000DDSS, distance - 2,049 = byte * 4 +
+    // Three bytes after a run of four literals or more: 0000DDSS, distance - 2,049 = byte * 4 +
     // DD.
     copies(4000, &[0b0000_0000, 0], 2049, 3);
     copies(4000, &[0b0000_1100, 255], 3072, 3);
@@ -256,7 +256,7 @@ fn a_length_beyond_any_output_is_an_error() {
 }
 
 #[test]
-fn what_was_encoded_before_leaves_no_trace() {
+fn earlier_inputs_leave_no_trace_in_the_output() {
     let mut random = Random(5);
     let (first, second) = (random.mixture(90_000), random.mixture(70_000));
     let mut out = vec![0; 100_000];

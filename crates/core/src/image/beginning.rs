@@ -11,7 +11,7 @@ pub struct BeginningImage {
 }
 
 impl BeginningImage {
-    /// The image as if it began with `beginning`; what would be behind its end is left out.
+    /// The image as if it began with `beginning`; what would be after its end is left out.
     pub fn new(image: Arc<dyn Image>, beginning: impl Into<Vec<u8>>) -> Self {
         BeginningImage { image, beginning: beginning.into() }
     }

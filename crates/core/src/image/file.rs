@@ -22,8 +22,8 @@ impl FileImage {
     /// Errors: `Io` if it cannot be opened, `Usage` if it is something else, such as a directory or
     /// a pipe.
     pub fn open(path: &Path) -> Result<Self> {
-        // Without waiting, because nobody may ever write to a pipe; files and block devices do not
-        // care.
+        // Opens without blocking, since a pipe may never have a writer; files and block devices
+        // ignore the flag.
         let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         let file = OpenOptions::new()
             .read(true)

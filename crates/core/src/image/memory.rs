@@ -50,7 +50,7 @@ macro_rules! from_owned {
 
 from_owned!(Vec<u8>, Box<[u8]>, Arc<[u8]>);
 
-/// Copied, for nobody knows how long they are lent.
+/// Copies, since the lifetime of borrowed bytes is unknown.
 impl From<&[u8]> for MemoryImage {
     fn from(bytes: &[u8]) -> Self {
         MemoryImage::from(bytes.to_vec())

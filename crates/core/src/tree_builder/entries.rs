@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, RandomState};
 pub(super) struct EntryId(u32);
 
 impl EntryId {
-    /// Behind the last entry of a directory.
+    /// After the last entry of a directory.
     const NONE: EntryId = EntryId(u32::MAX);
 }
 

@@ -147,7 +147,7 @@ fn refuses_entries_below_something_that_is_no_directory() {
 }
 
 #[test]
-fn what_lay_below_a_replaced_directory_is_gone() {
+fn replacing_a_directory_removes_its_entries() {
     let mut builder = TreeBuilder::new(Meta::default());
     for at in ["d/x/deep", "d/y", "z", "e/kept"] {
         add(&mut builder, at, file(1));

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_very_deep_path_the_end_is_shown() {
+    fn shows_the_end_of_a_very_deep_path() {
         let names = Rc::new(DirNames::default());
         names.push(0, b"");
         (0..NAMES_SHOWN + 10).for_each(|parent| names.push(parent, b"d"));

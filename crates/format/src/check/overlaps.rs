@@ -52,8 +52,8 @@ impl DataPlaces {
         self.places.dedup();
     }
 
-    /// Notes which of them overlap in part. Files may share data as a whole; blocks that overlap in
-    /// part are legal, too, but nobody writes them.
+    /// Notes which of them overlap in part. Files may share all of their data. Blocks that overlap
+    /// in part are legal, too, but no known program writes them.
     pub fn note_overlaps(mut self, report: &mut Report<'_>) {
         if self.is_too_many() {
             let fault =
@@ -70,7 +70,7 @@ impl DataPlaces {
             }
             end = end.max(own_end);
         }
-        if let Some(text) = overlaps.told("blocks share a part of their bytes with others") {
+        if let Some(text) = overlaps.one_line("blocks share a part of their bytes with others") {
             report.note("data", text);
         }
     }
@@ -100,12 +100,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_as_a_whole_or_adjoins_is_not_noted() {
+    fn whole_sharing_and_adjoining_ranges_are_no_findings() {
         assert_eq!(noted(&[8..16, 0..8, 8..16]), Vec::<String>::new());
     }
 
     #[test]
-    fn what_overlaps_in_part_is_counted_with_the_first_place() {
+    fn partial_overlaps_are_counted_with_the_first_place() {
         let faults = noted(&[40..50, 0..32, 16..24, 24..48]);
         assert_eq!(faults.len(), 1);
         assert!(faults[0].contains("3 of them, the first is at 0x10"), "{faults:?}");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_different_places_it_is_told_that_they_were_not_compared() {
+    fn too_many_places_are_reported_as_not_compared() {
         let mut places = DataPlaces { max: 3 * PLACES_FIRST, ..DataPlaces::default() };
         (0..10 * PLACES_FIRST as u64).for_each(|number| places.add(2 * number..2 * number + 1));
         assert!(places.places.is_empty());

@@ -17,7 +17,7 @@ impl Tally {
     }
 
     /// The sentence to tell, if there is anything to.
-    pub fn told(&self, what: &str) -> Option<String> {
+    pub fn one_line(&self, what: &str) -> Option<String> {
         match self.count {
             0 => None,
             1 => Some(format!("{what}: {}", self.example)),
@@ -33,10 +33,10 @@ mod tests {
     #[test]
     fn tells_how_many_and_the_first() {
         let mut tally = Tally::default();
-        assert_eq!(tally.told("holes"), None);
+        assert_eq!(tally.one_line("holes"), None);
         tally.add(|| "a".into());
-        assert_eq!(tally.told("holes").unwrap(), "holes: a");
+        assert_eq!(tally.one_line("holes").unwrap(), "holes: a");
         tally.add(|| "b".into());
-        assert_eq!(tally.told("holes").unwrap(), "holes: 2 of them, the first is a");
+        assert_eq!(tally.one_line("holes").unwrap(), "holes: 2 of them, the first is a");
     }
 }

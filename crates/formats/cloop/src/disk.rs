@@ -36,7 +36,7 @@ pub(crate) struct Head {
 /// `num_blocks` of a file whose index is at its end (3.0).
 pub(crate) const BLOCKS_IN_TAIL: u32 = u32::MAX;
 
-/// At the end of a 3.0 file, behind the sizes of all blocks.
+/// At the end of a 3.0 file, after the sizes of all blocks.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(crate) struct Tail {

@@ -1,8 +1,8 @@
 //! The index: where each block is, how long, and how it is stored.
 //!
 //! Owns the reading of rows of every version. Rows are read where they lie, some at a time, when
-//! somebody asks for them; of an index that holds sizes alone, one sum in [`STRIDE`] is kept.
-//! Invariant: what is handed out lies within the file.
+//! they are needed. Of an index that holds only sizes, one sum in [`STRIDE`] is kept. Invariant:
+//! what is handed out lies within the file.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
@@ -95,7 +95,7 @@ impl Index {
     fn rows(&self, image: &dyn Image, geometry: &Geometry, first: u64, count: u64) -> Result<Vec<Row>> {
         let row_len = geometry.version.row_len();
         let at = geometry.index.start + first * row_len;
-        // Where rows are offsets, the one behind says where a block ends.
+        // Where rows are offsets, the one after says where a block ends.
         let further = u64::from(!matches!(geometry.version, Version::Accelerated | Version::V3_0));
         let raw = read_rows(image, at, (count + further) * row_len)?;
         let raw: Vec<&[u8]> = raw.chunks_exact(usize_of(row_len)).collect();

@@ -213,7 +213,7 @@ fn starts_as_0_68(image: &dyn Image, head: &Head) -> Result<bool> {
     Ok(first == HEAD_LEN + 4 * (u64::from(head.num_blocks.get()) + 1))
 }
 
-/// The first words behind a head; zeros where the file ends.
+/// The first words after a head; zeros where the file ends.
 fn first_words(image: &dyn Image) -> Result<[u32; 3]> {
     let mut words = [[0; 4]; 3];
     image.read_at(HEAD_LEN, words.as_flattened_mut())?;

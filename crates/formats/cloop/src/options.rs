@@ -9,7 +9,7 @@ options! {
     /// Everything that shapes a file, checked.
     pub(crate) struct Options for "cloop" {
         codec_name: String,
-        /// `None`: every block is stored as it is.
+        /// `None`: every block is stored uncompressed.
         codec: Option<CodecSettings>,
         block_len: u32,
     }

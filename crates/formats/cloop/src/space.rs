@@ -22,7 +22,7 @@ impl CloopVolume {
         self.index.each(&*self.image, geometry, 0..geometry.block_count, &mut |_, row| {
             let row = row?;
             let end = row.start + u64::from(row.len);
-            // Blocks mostly lie one behind the other.
+            // Blocks mostly lie one after the other.
             if run.end == row.start && !run.is_empty() {
                 run.end = end;
             } else {

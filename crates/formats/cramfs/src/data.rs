@@ -1,7 +1,7 @@
 //! Contents of files and targets: block pointers turned into blocks and extents.
 //!
 //! Owns the reading of block pointers, plain and extended. Invariant: every range handed out lies
-//! in the image behind its superblock. Never holds more pointers than a few pages, and reads no
+//! in the image after its superblock. Never holds more pointers than a few pages, and reads no
 //! data.
 
 use crate::corruption::{Corruption, Place};
@@ -121,7 +121,7 @@ impl CramfsVolume {
         Ok(start + DIRECT_HEADER_LEN + u64::from(len))
     }
 
-    /// The length in front of a compressed block that is pointed to directly.
+    /// The length before a compressed block that is pointed to directly.
     fn direct_len(&self, at: u64, place: Place) -> Result<u16> {
         self.check_data(at, DIRECT_HEADER_LEN, place)?;
         let mut bytes = [0; usize_of(DIRECT_HEADER_LEN)];

@@ -2,7 +2,7 @@
 //!
 //! An entry is an inode and its name. Invariant: a listing never yields more than its size allows,
 //! every name has passed [`Name::new`], and every step makes progress. Says nothing about order or
-//! duplicates: that is for the check and for whoever builds a tree.
+//! duplicates: the check and the builder of a tree do that.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;

@@ -9,7 +9,7 @@ use packfs_format::Magic;
 
 /// First word of a superblock.
 pub(crate) const CRAMFS_MAGIC: u32 = 0x28cd_3d45;
-/// Behind the magic's structure: what every image says of itself, unless
+/// After the magic's structure: what every image says of itself, unless
 /// [`CRAMFS_FLAG_WRONG_SIGNATURE`].
 pub(crate) const CRAMFS_SIGNATURE: &[u8; 16] = b"Compressed ROMFS";
 
@@ -21,7 +21,7 @@ pub(crate) const ROOT_AT: u64 = 64;
 pub(crate) const CRC_AT: u64 = 32;
 /// Offsets that a superblock may have: 0, or after space for boot code.
 pub(crate) const SUPER_STARTS: [u64; 2] = [0, PAD_LEN];
-/// Room for boot code in front of a superblock.
+/// Room for boot code before a superblock.
 pub(crate) const PAD_LEN: u64 = 512;
 
 /// The magic of both byte orders in both places.
@@ -41,7 +41,7 @@ pub(crate) const CRAMFS_FLAG_SORTED_DIRS: u32 = 0x2;
 pub(crate) const CRAMFS_FLAG_HOLES: u32 = 0x100;
 /// The signature may be another one.
 pub(crate) const CRAMFS_FLAG_WRONG_SIGNATURE: u32 = 0x200;
-/// The root's entries need not stand behind the superblock.
+/// The root's entries need not stand after the superblock.
 pub(crate) const CRAMFS_FLAG_SHIFTED_ROOT_OFFSET: u32 = 0x400;
 /// Block pointers have flags (Linux 4.15 and later).
 pub(crate) const CRAMFS_FLAG_EXT_BLOCK_POINTERS: u32 = 0x800;
@@ -72,7 +72,7 @@ pub(crate) const SIZE_END: u64 = 1 << 24;
 /// Offset at which the 26 bits of an inode, in units of four bytes, end.
 pub(crate) const OFFSET_END: u64 = 1 << 28;
 
-/// Bit of an extended block pointer: the block is stored as it is.
+/// Bit of an extended block pointer: the block is stored uncompressed.
 pub(crate) const CRAMFS_BLK_FLAG_UNCOMPRESSED: u32 = 1 << 31;
 /// Bit of an extended block pointer: it says where the block starts, in units of four bytes, and
 /// not where it ends.
@@ -210,7 +210,7 @@ pub(crate) struct CramfsSuper {
     pub(crate) future: u32,
     pub(crate) signature: [u8; 16],
     /// CRC-32 from the superblock to the end of the image, this word being 0. It and the three
-    /// words behind are chance in version 1.
+    /// words after are chance in version 1.
     pub(crate) crc: u32,
     pub(crate) edition: u32,
     /// Blocks of data, shared ones once.

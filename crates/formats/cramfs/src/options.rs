@@ -10,7 +10,7 @@ options! {
     /// Everything that shapes an image, checked.
     pub(crate) struct Options for "cramfs" {
         codec_name: String,
-        /// `None`: blocks are stored as they are, which only extended pointers can say.
+        /// `None`: blocks are stored uncompressed, which only extended pointers can say.
         codec: Option<CodecSettings>,
     }
 

@@ -1,5 +1,5 @@
-//! The address space of an image: its first file, the further devices behind it, and the decoded
-//! metabox behind those.
+//! The address space of an image: its first file, the further devices after it, and the decoded
+//! metabox after those.
 //!
 //! Owns the translation of block numbers to places in that space. Invariant: a range handed out
 //! lies within one file. Every place in the space starts at a multiple of the largest block, so
@@ -18,7 +18,7 @@ struct Part {
     image: Arc<dyn Image>,
 }
 
-/// The first file and the further devices, one behind the other.
+/// The first file and the further devices, one after the other.
 pub(crate) struct Joined {
     parts: Vec<Part>,
     end: u64,

@@ -250,7 +250,7 @@ pub(crate) const COMPACT_2B_LCLUSTERBITS_MAX: u32 = 12;
 pub(crate) const Z_EROFS_EXTENT_PLEN_MASK: u32 = (Z_EROFS_PCLUSTER_MAX_SIZE << 1) - 1;
 /// Only the beginning of the decoded cluster is meant.
 pub(crate) const Z_EROFS_EXTENT_PLEN_PARTIAL: u32 = 1 << 27;
-/// Four bits from here on: 0 if stored as it is, else the algorithm's number plus 1.
+/// Four bits from here on: 0 if stored uncompressed, else the algorithm's number plus 1.
 pub(crate) const Z_EROFS_EXTENT_PLEN_FMT_BIT: u32 = 28;
 
 /// Declares on-disk structs: layout traits and an asserted size.
@@ -434,7 +434,7 @@ on_disk! {
     }
 
     /// One encoded extent (`z_erofs_extent`), of which the first 4, 8, 16 or all 32 bytes are
-    /// there. With 4 bytes the start of the first is a `U64` in front of all.
+    /// there. With 4 bytes the start of the first is a `U64` before all.
     struct Extent (32) {
         plen: U32,
         pstart_lo: U32,
@@ -444,7 +444,7 @@ on_disk! {
         reserved: [u8; 12],
     }
 
-    /// Head of a codec's settings behind the superblock; so many bytes follow, the next starts at a
+    /// Head of a codec's settings after the superblock; so many bytes follow, the next starts at a
     /// multiple of 4.
     struct CfgLength (2) {
         size: U16,
@@ -496,7 +496,7 @@ pub(crate) fn i_format(version: u16, layout: u16, bit_4: bool) -> U16 {
     )
 }
 
-/// Entries of four bytes in front of those of two, so that these start at a multiple of 32:
+/// Entries of four bytes before those of two, so that these start at a multiple of 32:
 /// `index_start` is the offset of the first entry of a compact index.
 pub(crate) fn compacted_4b_initial(index_start: u64) -> u64 {
     ((COMPACT_2B_PACK_LEN - index_start % COMPACT_2B_PACK_LEN) / 4) & 7

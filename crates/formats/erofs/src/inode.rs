@@ -224,7 +224,7 @@ impl Reader {
     }
 }
 
-/// An inode was asked for what only another type has.
+/// An inode was requested what only another type has.
 pub(crate) fn not_a(wanted: &str, found: FileType) -> Error {
     Error::failed(format!("is a {}, not a {wanted}", found.word()))
 }

@@ -1,8 +1,8 @@
 //! Bytes of metadata by place: windows of the address space, kept for a while, so that inodes and
 //! names that lie together are read together.
 //!
-//! Owns a bounded cache of windows. Whoever goes from one window to the next has several read at
-//! once. Knows no structure; whoever reads says what it reads for messages.
+//! Owns a bounded cache of windows. Sequential reads fetch several windows at once. Knows no
+//! structure: callers name what they read for messages.
 
 use crate::corruption::{Corruption, Place};
 use crate::reader::Reader;
@@ -22,7 +22,7 @@ impl Reader {
         }
         let run = match self.windows.run_at(number) {
             1 => None,
-            // What lies behind the window that is wanted may be damaged, or the metabox, which is
+            // What lies after the window that is wanted may be damaged, or the metabox, which is
             // for others to hear of.
             run => self.read_windows(start, run).ok(),
         };

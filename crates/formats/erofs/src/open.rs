@@ -1,6 +1,6 @@
 //! From the superblock to a checked [`Geometry`]: what holds for the image as a whole.
 //!
-//! Owns every rule of the superblock, the codecs' settings behind it and the device table. Refuses
+//! Owns every rule of the superblock, the codecs' settings after it and the device table. Refuses
 //! what current kernels refuse to mount, save what only matters to them: page sizes, and which
 //! codecs they were built with.
 

@@ -10,7 +10,7 @@ use std::mem::size_of;
 pub(crate) enum Layout {
     /// One run of blocks.
     FlatPlain,
-    /// One run of blocks, the last part behind the inode.
+    /// One run of blocks, the last part after the inode.
     FlatInline,
     /// An index of 8 bytes for each logical cluster, or encoded extents.
     CompressedFull,

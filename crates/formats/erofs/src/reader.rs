@@ -1,7 +1,7 @@
 //! The opened image: what all modules of the read side share, and the address space that blocks lie
 //! in.
 //!
-//! Owns nothing but the parts. The metabox, where an image has one, stands behind all files in the
+//! Owns nothing but the parts. The metabox, where an image has one, stands after all files in the
 //! address space: reading there decodes it. Invariant: the metabox's own inode and the packed inode
 //! never lie in the metabox, so no reading goes in circles.
 

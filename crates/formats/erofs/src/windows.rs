@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) const WINDOW_LEN: u64 = 16 << 10;
 /// Most windows that are read at once.
 const RUN_MAX: u64 = 4;
-/// A window so many behind the last one that was read goes on there.
+/// A window so many after the last one that was read goes on there.
 const SKIP_MAX: u64 = 2;
 /// 64 sets of 4 windows of 16 KiB make 4 MiB.
 const SET_COUNT: u64 = 64;
@@ -24,7 +24,7 @@ pub(crate) struct Windows {
 /// End of the last sequential read.
 #[derive(Default)]
 struct Walk {
-    /// The number behind the last window.
+    /// The number after the last window.
     next: u64,
     /// Number of windows of the last read.
     run: u64,

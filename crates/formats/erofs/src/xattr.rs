@@ -1,4 +1,4 @@
-//! Extended attributes: behind the inode, shared, and with long prefixes.
+//! Extended attributes: after the inode, shared, and with long prefixes.
 //!
 //! Owns prefixes and limits. Invariant: the attributes of an inode never take more memory than 64
 //! KiB of names and 64 MiB of values, whatever the image says. Attributes with a prefix that this
@@ -163,7 +163,7 @@ impl Reader {
             return Err(Corruption::Fault { place, fault: "more xattrs than an inode can have" }.into());
         }
         self.read_metadata(stored.value_at, &mut value, place)?;
-        // Kernels look at those behind the inode first, so the first of a name is the one that
+        // Kernels look at those after the inode first, so the first of a name is the one that
         // counts.
         if set.xattrs.contains_key(&name) {
             return Err(Corruption::Fault { place, fault: "two xattrs of one name" }.into());

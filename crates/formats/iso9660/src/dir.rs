@@ -152,7 +152,7 @@ impl Iso9660Volume {
         Ok(())
     }
 
-    /// See [`packfs_format::Volume::lookup`]. Records are in order of names that nobody sees, so
+    /// See [`packfs_format::Volume::lookup`]. Records are sorted by names that are not shown, so
     /// all are read.
     pub(crate) fn find_entry(&self, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         let (_, mut listing) = self.listing(id)?;

@@ -40,7 +40,7 @@ pub(crate) const NAME_PARENT: [u8; 1] = [1];
 
 /// Check bytes of an SP entry (SUSP 5.3).
 pub(crate) const SP_CHECK: [u8; 2] = [0xbe, 0xef];
-/// Bytes that CD-ROM XA puts in front of the system use area.
+/// Bytes that CD-ROM XA puts before the system use area.
 pub(crate) const XA_LEN: usize = 14;
 
 // Bits of the flags of NM, SL and their component records (RRIP 4.1.3, 4.1.4).
@@ -109,7 +109,7 @@ on_disk! {
     /// Head of a directory record; its name follows (ECMA-119 9.1).
     struct RecordHead (33) {
         len: u8,
-        /// Blocks in front of the data.
+        /// Blocks before the data.
         attributes_len: u8,
         /// First block.
         extent: Both32,

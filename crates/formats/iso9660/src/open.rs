@@ -73,7 +73,7 @@ pub(crate) struct Geometry {
     pub(crate) view: View,
     /// Offset of the root's record of itself.
     pub(crate) root_at: u64,
-    /// Bytes in front of the entries in each system use area, and in that of the root.
+    /// Bytes before the entries in each system use area, and in that of the root.
     pub(crate) skip: usize,
     pub(crate) root_skip: usize,
     /// Extensions that the root announces.

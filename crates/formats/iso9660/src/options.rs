@@ -9,7 +9,7 @@ options! {
     /// Everything that shapes an image, checked.
     pub(crate) struct Options for "iso9660" {
         codec_name: String,
-        /// `None`: files are stored as they are.
+        /// `None`: files are stored uncompressed.
         codec: Option<CodecSettings>,
         block_len: u32,
         made_at: i64,

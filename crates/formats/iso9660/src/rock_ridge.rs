@@ -61,14 +61,14 @@ pub(crate) struct RockRidge {
     pub(crate) zisofs: Option<Marked>,
     /// Set for a sparse file (SF), which no known program writes.
     pub(crate) is_sparse: bool,
-    /// Component areas of its AL entries, one behind the other.
+    /// Component areas of its AL entries, one after the other.
     pub(crate) attributes: Vec<u8>,
     pub(crate) areas: Vec<(u64, u64)>,
     pub(crate) fault: Option<Corruption>,
 }
 
 impl RockRidge {
-    /// Reads the entries of a record, `skip` bytes behind the start of its system use area.
+    /// Reads the entries of a record, `skip` bytes after the start of its system use area.
     pub(crate) fn read(sectors: &Sectors, record: &Record, skip: usize, block_len: u32) -> Result<Self> {
         let mut found = RockRidge::default();
         let walked = susp::each_entry(sectors, record, skip, block_len, |entry| found.take(&entry))?;
@@ -180,7 +180,7 @@ impl Target {
                 0 => text,
                 CURRENT => b".",
                 PARENT => b"..",
-                // Behind another it is one more slash, as Linux has it: writers keep doubled ones
+                // After another it is one more slash, as Linux has it: writers keep doubled ones
                 // so.
                 ROOT => b"/",
                 _ => {

@@ -24,7 +24,7 @@ pub(crate) fn at_position(sections: &[Section], mut position: u64) -> Option<(u6
     None
 }
 
-/// The error for a position behind the end of what is stored.
+/// The error for a position after the end of what is stored.
 pub(crate) fn check_position(place: Place, found: u64, end: u64) -> Error {
     Corruption::ZisofsPointer { place, index: 0, found, min: 0, end }.into()
 }

@@ -1,4 +1,4 @@
-//! System use areas: the entries behind a record's name, and behind them those of its continuation
+//! System use areas: the entries after a record's name, and after them those of its continuation
 //! areas (SUSP 1.12).
 //!
 //! Owns the walk over entries. Invariant: a record's areas are so many and so long at the most,
@@ -36,7 +36,7 @@ pub(crate) struct Walked {
     pub(crate) fault: Option<Corruption>,
 }
 
-/// Calls `visit` for each entry of a record, `skip` bytes behind the start of its system use area.
+/// Calls `visit` for each entry of a record, `skip` bytes after the start of its system use area.
 ///
 /// Errors: only those that are not the image's fault; others end the walk and are in its result.
 pub(crate) fn each_entry(

@@ -3,7 +3,7 @@
 //!
 //! Owns the marks in records, the headers of files and the block pointers (`zisofs_format.txt`,
 //! `zisofs2_format.txt`). A block that starts where the next one does is all zeros. No block is
-//! stored as it is: the rule that one of full length were has been revoked.
+//! stored uncompressed: the rule that one of full length were has been revoked.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
@@ -48,7 +48,7 @@ impl Marked {
         Some(Marked { version, algorithm: [first, second], header_words, block_log, len })
     }
 
-    /// Errors: `Unsupported` for what nobody decodes here.
+    /// Errors: `Unsupported` for versions and codecs that packfs does not decode.
     pub(crate) fn algorithm(&self, place: Place) -> Result<Algorithm> {
         let unsupported = |what: &str| {
             Error::unsupported(
@@ -169,7 +169,7 @@ impl<'a> Compressed<'a> {
         let mut start: Option<u64> = None;
         let mut bytes = Vec::new();
         while index < count {
-            // With the one behind the last.
+            // With the one after the last.
             let batch = (count - index + 1).min(POINTERS_AT_ONCE);
             let pointer_len = self.marked.pointer_len();
             bytes.resize(usize_of(batch * pointer_len), 0);

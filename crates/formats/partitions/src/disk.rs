@@ -78,7 +78,7 @@ pub(crate) struct GptEntry {
     pub(crate) kind: [u8; 16],
     pub(crate) guid: [u8; 16],
     pub(crate) first: U64,
-    /// The last sector itself, not the one behind it.
+    /// The last sector itself, not the one after it.
     pub(crate) last: U64,
     pub(crate) attributes: U64,
     /// UTF-16, up to the first zero.

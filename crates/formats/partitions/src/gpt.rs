@@ -185,7 +185,7 @@ fn table(copy: &Copy, is_backup: bool, mut faults: Vec<Corruption>) -> Table {
         (entries_at..entries_at + copy.entries.len() as u64, "GPT entries"),
     ];
     if !is_backup {
-        // The second copy has its rows in front of its header.
+        // The second copy has its rows before its header.
         let rows_len = (copy.entries.len() as u64).next_multiple_of(copy.sector_len);
         let end = alternate.saturating_add(copy.sector_len);
         structures.push((alternate.saturating_sub(rows_len)..alternate, "GPT entries"));

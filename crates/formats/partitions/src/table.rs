@@ -3,7 +3,7 @@
 use crate::corruption::Corruption;
 use std::ops::Range;
 
-/// One partition, wherever it says to be; only what is asked for has to be there.
+/// One partition, wherever it says to be; only what is requested has to be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Partition {
     /// Its number as Linux counts: rows of the table, and logical partitions from 5 on.

@@ -5,7 +5,7 @@ use packfs_core::{DeviceNumber, FileType, Image, Result, usize_of};
 
 /// First bytes of an image.
 pub(crate) const MAGIC: [u8; 8] = *b"-rom1fs-";
-/// Bytes of a superblock, and of a file header, in front of its name.
+/// Bytes of a superblock, and of a file header, before its name.
 pub(crate) const HEADER_LEN: u64 = 16;
 /// Bytes of the shortest image: a superblock and the header of the root.
 const IMAGE_LEN_MIN: u64 = 2 * HEADER_LEN;
@@ -142,7 +142,7 @@ fn read_words_and_text(image: &dyn Image, at: u64, end: u64) -> Result<([u32; 4]
     Ok(([0, 1, 2, 3].map(|index| words.get(index).copied().map_or(0, u32::from_be_bytes)), text))
 }
 
-/// Returns the name at the start of `text`, up to a NUL byte, and the offset behind its padding.
+/// Returns the name at the start of `text`, up to a NUL byte, and the offset after its padding.
 fn name_in(mut text: Vec<u8>, at: u64, image_len: u64) -> Result<(Vec<u8>, u64)> {
     let start = at + HEADER_LEN;
     text.truncate(usize_of(image_len.saturating_sub(start)));

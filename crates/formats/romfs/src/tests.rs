@@ -1,4 +1,4 @@
-//! Refusals of the reader: a true image with one bad figure each.
+//! Refusals of the reader: a sound image with one bad figure each.
 
 use crate::disk::{Header, Kind};
 use crate::volume::RomfsVolume;

@@ -1,6 +1,6 @@
-//! Records read one behind the other, over the ends of metadata blocks.
+//! Records read one after the other, over the ends of metadata blocks.
 //!
-//! Invariant: a cursor moves forwards only, and never behind the end of its table. Knows no record.
+//! Invariant: a cursor moves forwards only, and never after the end of its table. Knows no record.
 
 use crate::blocks::{Block, Metadata};
 use crate::endian::Endian;
@@ -22,7 +22,7 @@ pub(crate) struct Position {
     pub(crate) offset: u32,
 }
 
-/// Reads records one behind the other, over the ends of blocks.
+/// Reads records one after the other, over the ends of blocks.
 pub(crate) struct Cursor<'a> {
     metadata: &'a Metadata,
     region: Region,
@@ -33,7 +33,7 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl Metadata {
-    /// A cursor at `offset` of the block that starts `block` bytes behind the start of `region`;
+    /// A cursor at `offset` of the block that starts `block` bytes after the start of `region`;
     /// `what` is what it is going to read, for messages.
     pub(crate) fn cursor(
         &self,

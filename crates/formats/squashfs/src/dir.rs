@@ -2,7 +2,7 @@
 //!
 //! Owns runs, entries and index entries. Invariant: a listing never yields more than its size
 //! allows, every name has passed [`Name::new`], and every step makes progress. Says nothing about
-//! order or duplicates: that is for the check and for whoever builds a tree.
+//! order or duplicates: the check and the builder of a tree do that.
 
 use crate::cursor::Cursor;
 use crate::fault::MetadataFault;
@@ -25,7 +25,7 @@ pub(crate) struct RawEntry {
     pub(crate) number: i64,
 }
 
-/// A run of entries behind one header.
+/// A run of entries after one header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     /// Offset of the header in the listing.
@@ -80,8 +80,8 @@ impl<R: Records> Listing<'_, R> {
 
     /// Reads the next entry, and the header before it if a run ends.
     ///
-    /// Entries whose names are damaged are left out; the first of them is the error at the end of
-    /// the listing, so that it costs nobody the other entries.
+    /// Skips entries with damaged names and returns the first such error at the end, so that the
+    /// other entries stay readable.
     pub(crate) fn next(&mut self) -> Result<Option<RawEntry>> {
         loop {
             if self.run.done == self.run.count {
@@ -172,7 +172,7 @@ pub(crate) struct IndexEntry {
     pub(crate) index: u32,
     /// Metadata block that holds the header, relative to the directory table.
     pub(crate) start_block: u32,
-    /// First name behind the header.
+    /// First name after the header.
     pub(crate) name: Vec<u8>,
 }
 

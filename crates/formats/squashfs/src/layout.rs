@@ -14,7 +14,7 @@ pub(crate) fn padded_len(bytes_used: u64, len: u64) -> u64 {
     if padded <= len { padded } else { bytes_used }
 }
 
-/// The inode table, which starts at `inodes` and not before `min`, and the directory table behind
+/// The inode table, which starts at `inodes` and not before `min`, and the directory table after
 /// it. The latter is empty where the root is: an empty directory has no listing.
 ///
 /// Errors: `Corrupt` if they do not follow each other.

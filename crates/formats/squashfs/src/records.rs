@@ -22,7 +22,7 @@ pub(crate) const SQUASHFS_NAME_LEN: usize = 256;
 pub(crate) const SQUASHFS_DIR_COUNT: u32 = 256;
 /// A file whose tail is in no fragment.
 pub(crate) const SQUASHFS_INVALID_FRAG: u32 = u32::MAX;
-/// Bit of the size word of a data block or fragment: stored as it is. The 24 bits below are its
+/// Bit of the size word of a data block or fragment: stored uncompressed. The 24 bits below are its
 /// stored length.
 pub(crate) const SQUASHFS_COMPRESSED_BIT_BLOCK: u32 = 1 << 24;
 

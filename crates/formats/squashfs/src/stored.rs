@@ -9,9 +9,9 @@ use packfs_core::{Error, ErrorKind, Image, Result, usize_of};
 /// Most bytes that one metadata block decodes to; all but the last block of a table decode to
 /// exactly this.
 pub(crate) const SQUASHFS_METADATA_SIZE: usize = 8192;
-/// Bit of a metadata block's header: stored as it is. The other 15 bits are its stored length.
+/// Bit of a metadata block's header: stored uncompressed. The other 15 bits are its stored length.
 pub(crate) const SQUASHFS_COMPRESSED_BIT: u16 = 1 << 15;
-/// Behind the word in front of each metadata block of an image with the flag `check`.
+/// After the word before each metadata block of an image with the flag `check`.
 const SQUASHFS_MARKER_BYTE: u8 = 0xff;
 /// Length of the longer header.
 const HEADER_LEN_MAX: usize = 3;
@@ -20,7 +20,7 @@ pub(crate) const STORED_LEN_MAX: usize = HEADER_LEN_MAX + SQUASHFS_METADATA_SIZE
 /// Blocks that are looked at for a compressed one; in images with raw inodes there is none.
 const BLOCKS_LOOKED_AT_MAX: u32 = 32;
 
-/// A range of the image that holds the metadata blocks of one table, one behind the other.
+/// A range of the image that holds the metadata blocks of one table, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     /// Name of its blocks in messages.
@@ -60,7 +60,7 @@ impl HeaderForm {
         if self.marked { HEADER_LEN_MAX } else { HEADER_LEN_MAX - 1 }
     }
 
-    /// The word in front of a block.
+    /// The word before a block.
     pub(crate) fn word(self, stored_len: u16, compressed: bool) -> [u8; 2] {
         let mut bytes = [0; 2];
         let word = if compressed { stored_len } else { stored_len | SQUASHFS_COMPRESSED_BIT };
@@ -68,7 +68,7 @@ impl HeaderForm {
         bytes
     }
 
-    /// Takes the word in front of a block apart: stored length, and whether it is compressed.
+    /// Takes the word before a block apart: stored length, and whether it is compressed.
     pub(crate) fn word_parts(self, bytes: [u8; 2]) -> (u16, bool) {
         let word = self.endian.u16(bytes);
         (word & !SQUASHFS_COMPRESSED_BIT, word & SQUASHFS_COMPRESSED_BIT == 0)

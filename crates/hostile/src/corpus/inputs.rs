@@ -74,7 +74,7 @@ fn header(name: &str, kind: u8, len: usize) -> [u8; 512] {
     block
 }
 
-/// Sums a header up, behind which `data` follows, padded.
+/// Sums a header up, after which `data` follows, padded.
 fn member(mut block: [u8; 512], data: &[u8]) -> Vec<u8> {
     block[148..156].fill(b' ');
     let sum: u32 = block.iter().map(|&byte| u32::from(byte)).sum();

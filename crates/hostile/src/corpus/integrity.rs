@@ -51,7 +51,7 @@ pub(super) fn recovery() -> Result<Vec<Base>> {
     Ok(all)
 }
 
-/// Data with a hash tree behind it, or of one block, which needs none.
+/// Data with a hash tree after it, or of one block, which needs none.
 pub(super) fn verity() -> Result<Vec<Base>> {
     let mut all = Vec::new();
     for (blocks, data_block_len, hash_block_len, algorithm, salt) in [
@@ -80,7 +80,7 @@ pub(super) fn verity() -> Result<Vec<Base>> {
 
 /// The signed bytes.
 pub(crate) const SIGNED: &[u8] = b"what is signed, in the corpus of the tests\n";
-/// The line of the key that signed it, whose secret half nobody has kept.
+/// The line of the key that signed it, whose secret half was not kept.
 pub(crate) const SIGNERS_KEY: &str = "RWSplCJ6/hlcncqf++0KtXDjY739SV8tQfm1SumhWt0hztnuOmvT7gXq";
 /// The signed comment.
 pub(crate) const SIGNED_COMMENT: &str = "for the corpus";

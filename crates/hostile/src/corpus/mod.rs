@@ -33,7 +33,7 @@ type Row = (&'static str, u32, &'static [(&'static str, &'static str)]);
 const K4: u32 = 4 << 10;
 const K16: u32 = 16 << 10;
 const K64: u32 = 64 << 10;
-/// Metadata stored as it is lets a mutation reach every field, not only the codec.
+/// Metadata stored uncompressed lets a mutation reach every field, not only the codec.
 const PLAIN: (&str, &str) = ("uncompressed", "inodes,xattrs,ids");
 
 /// Every codec with compressed and with plain metadata, and every way to store tails.
@@ -127,7 +127,7 @@ const CRAMFS_READ: [Found; 4] = [
     ("OpenRG", include_bytes!("../../../../testdata/legacy/cramfs-v2-le-openrg-lzma-b64k.cramfs")),
 ];
 
-/// With data behind its headers, and at multiples of 4 KiB.
+/// With data after its headers, and at multiples of 4 KiB.
 const ROMFS_READ: [Found; 2] = [
     ("plain", include_bytes!("../../../../testdata/legacy/romfs.romfs")),
     ("aligned", include_bytes!("../../../../testdata/legacy/romfs-aligned.romfs")),

@@ -1,5 +1,5 @@
 //! The figures of a cramfs image of either byte order: the superblock, the inodes of every listing
-//! with the first byte of their names, block pointers and the lengths in front of blocks that are
+//! with the first byte of their names, block pointers and the lengths before blocks that are
 //! pointed to directly. Figures that share bytes are taken together.
 
 use super::{Field, Finder};

@@ -6,7 +6,7 @@ use super::{Field, Finder};
 const AT: usize = 1024;
 const SUPER_BLOCK: [usize; 21] = [4, 4, 4, 1, 1, 2, 8, 8, 4, 4, 4, 4, 8, 8, 8, 8, 4, 2, 2, 2, 1];
 const SUPER_BLOCK_REST: [usize; 11] = [1, 4, 8, 1, 1, 2, 4, 8, 8, 8, 8];
-/// Rows of indexes that are taken behind one inode.
+/// Rows of indexes that are taken after one inode.
 const ROWS_MAX: usize = 64;
 
 pub(super) fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {

@@ -92,7 +92,7 @@ fn record(finder: &mut Finder<'_>, at: usize, len: usize, open: &mut Vec<(usize,
         open.push(extent);
     }
     let mut area = (at + 33 + name_len + usize::from(name_len.is_multiple_of(2)), at + len);
-    // Chains of areas are short in true images.
+    // Chains of areas are short in sound images.
     for _ in 0..4 {
         match entries(finder, area, extent.0) {
             Some(next) => area = next,

@@ -76,7 +76,7 @@ pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
     fields
 }
 
-/// Collects figures, one behind the other.
+/// Collects figures, one after the other.
 struct Finder<'a> {
     image: &'a [u8],
     found: Vec<Field>,

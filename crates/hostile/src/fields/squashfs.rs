@@ -1,5 +1,5 @@
-//! The figures of a SquashFS image whose metadata is stored as it is; of compressed blocks only the
-//! headers.
+//! The figures of a SquashFS image whose metadata is stored uncompressed; of compressed blocks only
+//! the headers.
 
 use super::{Field, Finder};
 
@@ -49,7 +49,7 @@ pub(super) fn fields(image: &[u8]) -> Vec<Field> {
     finder.found
 }
 
-/// Stored metadata blocks of a table, one behind the other: where each byte of what they hold lies.
+/// Stored metadata blocks of a table, one after the other: where each byte of what they hold lies.
 struct Stream {
     places: Vec<usize>,
 }
@@ -63,7 +63,7 @@ impl Stream {
             let header = finder.number(at, 2);
             let len = (header & !STORED) as usize;
             if header & STORED == 0 || len == 0 {
-                // Compressed: nothing behind it can be placed.
+                // Compressed: nothing after it can be placed.
                 at += 2 + len;
                 continue;
             }

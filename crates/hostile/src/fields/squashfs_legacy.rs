@@ -103,7 +103,7 @@ pub(super) fn fields(image: &[u8]) -> Vec<Field> {
     finder.found
 }
 
-/// Stored metadata blocks of a table, one behind the other: where each byte of what they hold lies.
+/// Stored metadata blocks of a table, one after the other: where each byte of what they hold lies.
 struct Stream {
     shape: Shape,
     places: Vec<usize>,

@@ -22,7 +22,7 @@ const READ: u32 = 15;
 const READDIR: u32 = 28;
 const READDIRPLUS: u32 = 44;
 
-/// Every request is answered with what was asked for or an error number, and never with more than
+/// Every request is answered with what was requested or an error number, and never with more than
 /// there is room for. The first byte picks an image, the second what is done to it; the rest are
 /// requests: either eight bytes each that are made a request of, or raw ones.
 ///

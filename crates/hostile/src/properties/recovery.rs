@@ -115,7 +115,7 @@ mod tests {
     use crate::properties::Input;
 
     #[test]
-    fn what_was_made_of_an_image_mends_it_or_says_that_it_cannot() {
+    fn recovery_data_repairs_its_image_or_says_that_it_cannot() {
         let mut mended = 0;
         for base in inputs(Input::Recovery).unwrap() {
             let [which, _] = base.bytes[base.bytes.len() - 2..] else { unreachable!() };

@@ -10,7 +10,7 @@ use packfs::{ErrorKind, Silent};
 const INPUT_LEN_MAX: usize = 64 << 10;
 
 /// A key is read or refused, and so is a signature; nothing but what the key of the corpus signed
-/// is ever taken for that. What stands before the first zero byte is the key, what stands behind it
+/// is ever taken for that. What stands before the first zero byte is the key, what stands after it
 /// the signature.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ fn first_zero(block: &[u8], wanted: usize) -> Option<usize> {
     None
 }
 
-/// The length that four bits of a token begin, and moves behind the bytes that go on with it.
+/// The length that four bits of a token begin, and moves after the bytes that go on with it.
 fn length(block: &[u8], at: &mut usize, begun: u8) -> Option<usize> {
     let mut length = usize::from(begun);
     if begun == 15 {
@@ -50,7 +50,7 @@ mod tests {
     use crate::Decoder;
 
     /// "abcd", then a match of four bytes at the distance, then as many literals as liblz4 wants
-    /// behind the last match.
+    /// after the last match.
     fn block(distance: u16) -> Vec<u8> {
         let [low, high] = distance.to_le_bytes();
         [&[0x40, b'a', b'b', b'c', b'd', low, high, 0xd0][..], b"nopqrstuvwxyz"].concat()

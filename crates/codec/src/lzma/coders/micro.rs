@@ -36,7 +36,7 @@ struct Shortener {
 impl Shortener {
     /// Shortens `whole`, a block that decodes to `plain_len` bytes. A range coder writes from front
     /// to back and knows nothing of what follows: so any symbol can become the last one if the
-    /// stream is ended behind it.
+    /// stream is ended after it.
     fn shorten(&mut self, whole: &[u8], plain_len: usize, dst: &mut [u8]) -> Option<Fit> {
         let (&properties, stream) = whole.split_first()?;
         self.state.reset(Properties::new(!properties)?);

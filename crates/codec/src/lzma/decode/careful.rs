@@ -50,8 +50,9 @@ impl<'a> RangeDecoder<'a> {
         }
     }
 
-    /// The stream that ends here, behind the symbol decoded last: that which was read, less what an
+    /// The stream that ends here, after the symbol decoded last: that which was read, less what an
     /// encoder would not yet have added to it. None if a byte is due that is not there.
+    #[cfg(feature = "xz")]
     pub(crate) fn ended_here(mut self, stream: &mut Vec<u8>) -> Option<()> {
         self.normalise().ok()?;
         stream.clear();
@@ -71,6 +72,7 @@ impl<'a> RangeDecoder<'a> {
     }
 
     /// True if the stream could end here.
+    #[cfg(feature = "xz")]
     pub(super) fn may_end(&self) -> bool {
         self.range >= 1 << 24 || self.at < self.src.len()
     }

@@ -28,7 +28,7 @@ fn known_after(
         }
     }
     assert!(dst[room..].iter().all(|&byte| byte == 0x5A), "wrote beyond the limit");
-    // A fault leaves the model amid a symbol, where nobody goes on.
+    // A fault leaves the model within a symbol, where decoding stops.
     let model =
         results.iter().all(Result::is_ok).then_some((state.state, state.reps, &state.model.probs[..]));
     format!("{results:?} {} {} {} {len} {:?} {model:?}", rc.at, rc.range, rc.code, &dst[..len])

@@ -1,10 +1,9 @@
 //! LZMA with as few checks as safety needs: this decoder's only unsafe code.
 //!
 //! A bit costs a chain of dependent operations (scale the range, multiply, compare, choose), and a
-//! branch on a bit that nobody can foresee costs more than two of these. So bits of trees are
-//! decoded without branching on them: both probabilities that may be next are loaded before it is
-//! known which. Only bits that choose what is decoded next are branched on, and whether a byte is
-//! due.
+//! branch on an unpredictable bit costs more than two of these. So bits of trees are decoded
+//! without branching on them: both probabilities that may be next are loaded before it is known
+//! which. Only bits that choose what is decoded next are branched on, and whether a byte is due.
 //!
 //! Range and code are kept in the upper halves of 64-bit numbers. The lower half of `code` holds
 //! input ahead of its time, so that taking a byte is a shift and nothing need be read in between.
@@ -370,7 +369,7 @@ const REVERSED: [u8; 16] = [0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15
 #[inline(always)]
 unsafe fn copy(mut to: *mut u8, distance: usize, len: usize) {
     type Chunk = [u8; 16];
-    // SAFETY: as for this function. Every write ends less than 16 bytes behind `len`, but for those
+    // SAFETY: as for this function. Every write ends less than 16 bytes after `len`, but for those
     // that double a short distance: they end before 48.
     unsafe {
         let end = to.add(len);

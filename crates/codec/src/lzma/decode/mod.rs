@@ -100,8 +100,9 @@ impl State {
     }
 
     /// Decodes as many symbols as a stream within the input can hold; `rc` and the window end
-    /// behind the last of them. What else is known belongs to another place: nothing more can be
+    /// after the last of them. What else is known belongs to another place: nothing more can be
     /// decoded.
+    #[cfg(feature = "xz")]
     pub(crate) fn decode_within(
         &mut self,
         rc: &mut RangeDecoder<'_>,
@@ -149,8 +150,8 @@ impl State {
         Ok(Stop::Limit)
     }
 
-    /// Decodes a stream that ends with the input, nobody knows where in the output. `None`: it has
-    /// ended before the window's limit.
+    /// Decodes a stream that ends with the input, at an unknown position of the output. `None`: it
+    /// has ended before the window's limit.
     ///
     /// An encoder ends with the lower end of its range, so that a code of zero with no input left
     /// is the end. Symbols made of zero bits alone may follow without taking input: literals of

@@ -1,4 +1,4 @@
-//! The checks behind the blocks of a stream. Those that the format reserves are skipped, as liblzma
+//! The checks after the blocks of a stream. Those that the format reserves are skipped, as liblzma
 //! does.
 
 use sha2::{Digest, Sha256};

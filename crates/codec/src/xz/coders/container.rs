@@ -87,7 +87,7 @@ impl Container {
         Ok(len)
     }
 
-    /// Decodes a block; None if only a beginning was asked for and `dst` is full.
+    /// Decodes a block; None if only a beginning was requested and `dst` is full.
     fn block(
         &mut self,
         input: &mut Input<'_>,
@@ -141,7 +141,7 @@ impl Container {
     }
 
     /// Does the same as `block_data` for the beginning of a filtered block: what filters do to a
-    /// byte depends on those behind it.
+    /// byte depends on those after it.
     fn filtered_prefix(
         &mut self,
         input: &mut Input<'_>,

@@ -9,7 +9,7 @@ use crate::lzma::{DAMAGED, TOO_SHORT};
 pub(super) enum End {
     /// The end mark was read: the lengths of the chunks and of what they decode to.
     Complete { src_len: usize, dst_len: usize },
-    /// The destination is full, and only a beginning was asked for.
+    /// The destination is full, and only a beginning was requested.
     Full,
 }
 

@@ -79,7 +79,7 @@ impl CloopVolume {
             Ok(!report.is_full())
         })?;
         let what = "blocks are stored as they are, which the 4.3 module of Linux cannot read";
-        if let Some(text) = stored.told(what) {
+        if let Some(text) = stored.one_line(what) {
             report.warn("index", text);
         }
         Ok(is_sound)

@@ -1,4 +1,4 @@
-//! The pack side: one file, its blocks one behind the other, and the head and index in front of
+//! The pack side: one file, its blocks one after the other, and the head and index before
 //! them.
 //!
 //! The head and the index are as long as the number of blocks has it, which the length of the disk

@@ -38,7 +38,7 @@ fn notices_what_modules_of_linux_cannot_read() {
 
 #[test]
 fn notices_a_block_at_the_very_start() {
-    // The footer version has nothing in front of its first block.
+    // The footer version has nothing before its first block.
     let mut image = made(Version::V4Footer);
     let block = encoded(Some(Algorithm::Xz), &[b'a'; BLOCK_LEN]);
     image.bytes[..16].copy_from_slice(&block[..16]);

@@ -112,7 +112,7 @@ fn names_forks() {
 }
 
 #[test]
-fn what_is_no_cloop_is_told_as_such() {
+fn refuses_files_that_are_no_cloop() {
     for bytes in [vec![0; 1000], b"#!/bin/sh\necho cloop\n".repeat(20)] {
         let mut image = LabelledImage::new(CloopVolume::open);
         image.bytes = bytes;

@@ -7,7 +7,7 @@ use packfs_format::check::Report;
 
 /// Read at once.
 const PART_LEN: u64 = 1 << 16;
-/// Most of the space behind an image that is looked at.
+/// Most of the space after an image that is looked at.
 const BEHIND_LEN_MAX: u64 = 1 << 20;
 
 impl CramfsVolume {

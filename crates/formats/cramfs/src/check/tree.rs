@@ -164,12 +164,12 @@ impl Walk<'_, '_> {
     fn finish(&mut self) {
         self.whole &= !self.report.is_full();
         std::mem::take(&mut self.data).note_overlaps(self.report);
-        if let Some(text) = self.unflagged_holes.told("holes in an image without the flag for them") {
+        if let Some(text) = self.unflagged_holes.one_line("holes in an image without the flag for them") {
             self.report.note("superblock", text);
         }
         let what =
             "files whose last page Linux reads as zeros, being stored as it is and pointed to directly";
-        if let Some(text) = self.lost_pages.told(what) {
+        if let Some(text) = self.lost_pages.one_line(what) {
             self.report.warn("block pointers", text);
         }
         let geometry = &self.volume.geometry;

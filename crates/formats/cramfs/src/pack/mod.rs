@@ -96,7 +96,7 @@ impl Layout<Blocks> for CramfsPacker {
                     false => Incompressible::Encode,
                 },
                 file_align: OFFSET_UNIT,
-                // Pointers stand in front of the blocks that they point to.
+                // Pointers stand before the blocks that they point to.
                 lead: Some(Lead { fixed_len: 0, per_block_len: POINTER_LEN }),
                 ..BlockPlan::new(PAGE_LEN, options.codec.clone())
             },

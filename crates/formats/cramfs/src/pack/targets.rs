@@ -89,7 +89,7 @@ impl Targets {
 /// Most bytes that deflate adds to an incompressible page, with room to spare.
 const GROWTH_MAX: usize = 512;
 
-/// Appends a page compressed; says no where it may be stored as it is, and had better be.
+/// Appends a page compressed; says no where it may be stored uncompressed, and had better be.
 fn encode(encoder: &mut dyn Encoder, page: &[u8], may_store: bool, out: &mut Vec<u8>) -> Result<bool> {
     let start = out.len();
     let room = if may_store { page.len().saturating_sub(1) } else { page.len() + GROWTH_MAX };

@@ -39,7 +39,7 @@ impl Made {
         self.bytes.resize(self.bytes.len().next_multiple_of(unit), 0);
     }
 
-    /// Overwrites bytes `within` bytes behind a label.
+    /// Overwrites bytes `within` bytes after a label.
     fn patch(mut self, label: &str, within: usize, bytes: &[u8]) -> Self {
         let at = self.labels.get(label).unwrap_or_else(|| panic!("no {label}")) + within;
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
@@ -101,10 +101,10 @@ const ROOT_ENTRIES: [(&str, &str, u16); 6] = [
     ("sub", "sub name", 0o040_755),
 ];
 
-/// The true image, little-endian:
+/// The sound image, little-endian:
 ///
 /// ```text
-/// /a      5,000 bytes: two stored blocks, one behind the other
+/// /a      5,000 bytes: two stored blocks, one after the other
 /// /b      12,388 bytes: a hole, a stored block pointed to directly, the next, a short one
 /// /c      a character device
 /// /d      100 bytes: a compressed block that is pointed to directly

@@ -131,7 +131,7 @@ fn extents_are_cut_to_the_range_wherever_it_starts() {
 }
 
 #[test]
-fn what_a_stored_block_lacks_is_zeros() {
+fn missing_bytes_of_a_stored_block_are_zeros() {
     let made = made();
     let data = made.labels["a data"] as u32;
     let volume =
@@ -144,7 +144,7 @@ fn what_a_stored_block_lacks_is_zeros() {
 fn a_plain_pointer_behind_a_direct_compressed_block_starts_where_that_ends() {
     let made = made();
     let at = made.labels["d len"] as u32;
-    // The second block of /b: /d's data, then six bytes behind them.
+    // The second block of /b: /d's data, then six bytes after them.
     let image = made.word("b pointers", 4, CRAMFS_BLK_FLAG_DIRECT_PTR | at >> 2).word(
         "b pointers",
         8,

@@ -1,5 +1,5 @@
-//! Everything the reader refuses: the true image with one bad figure each. The list of tests is the
-//! list of refusals.
+//! Everything the reader refuses: the sound image with one bad figure each. The list of tests is
+//! the list of refusals.
 
 use super::{Made, find, made};
 use crate::disk::*;

@@ -109,7 +109,7 @@ impl Reader {
         }
     }
 
-    /// Looks for structures that overlap, and for what lies where nobody owns anything.
+    /// Reports overlapping structures, and nonzero bytes that no structure owns.
     pub(super) fn check_space(&self, mut seen: Seen, report: &mut Report<'_>) -> Result<()> {
         seen.claims.sort();
         for (one, other) in seen.claims.overlaps() {

@@ -358,23 +358,23 @@ impl Walk<'_, '_> {
         if self.seen.whole {
             self.hierarchy.check_links(self.report);
         }
-        if let Some(text) = self.not_given.told("data lies on devices that are not given") {
+        if let Some(text) = self.not_given.one_line("data lies on devices that are not given") {
             self.report.note("devices", text);
         }
         if let Some(text) =
-            self.long_clusters.told("clusters of more than 12 MiB, which kernels since 6.15 refuse")
+            self.long_clusters.one_line("clusters of more than 12 MiB, which kernels since 6.15 refuse")
         {
             self.report.error("clusters", text);
         }
         let what = "a plain cluster behind the inode of an interlaced file, kernels read it wrongly";
-        if let Some(text) = self.rotated.told(what) {
+        if let Some(text) = self.rotated.one_line(what) {
             self.report.error("clusters", text);
         }
         let what = "clusters that a distance in the index leads past, kernels may miss them";
-        if let Some(text) = self.missed.told(what) {
+        if let Some(text) = self.missed.one_line(what) {
             self.report.error("clusters", text);
         }
-        if let Some(text) = self.filters.told("xattrs that the name filter hides from kernels") {
+        if let Some(text) = self.filters.one_line("xattrs that the name filter hides from kernels") {
             self.report.error("xattrs", text);
         }
     }

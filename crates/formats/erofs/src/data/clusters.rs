@@ -130,7 +130,7 @@ impl Reader {
         let algorithm = match head.kind {
             HeadKind::Plain => {
                 let logical = logical.clone();
-                // mkfs.erofs does not rotate what it puts behind the inode, though kernels rotate
+                // mkfs.erofs does not rotate what it puts after the inode, though kernels rotate
                 // it back: the data is what was written, and the check tells of it.
                 let interlaced = index.interlaced && index.inline_len.filter(|_| is_last).is_none();
                 return self.plain_runs(entries.place(), logical, stored, interlaced, runs);

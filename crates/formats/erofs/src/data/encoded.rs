@@ -1,8 +1,8 @@
 //! Files with encoded extents: records that say where each extent starts and how it is stored.
 //!
-//! Records of 8 bytes are found at once, those of 16 and 32 by halving. Those of 4 tell lengths
-//! only, so they are added up from the first on; the last sum is kept, for whoever reads a file in
-//! order.
+//! Records of 8 bytes are found at once, those of 16 and 32 by halving. Those of 4 hold lengths
+//! only, which are added up from the first on. The last sum is kept, which makes sequential reads
+//! fast.
 
 use super::map_header::EncodedHead;
 use super::{RunFrom, Runs};

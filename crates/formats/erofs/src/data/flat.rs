@@ -1,4 +1,4 @@
-//! Files in one run of blocks, with or without their last part behind the inode.
+//! Files in one run of blocks, with or without their last part after the inode.
 
 use super::{RunFrom, Runs};
 use crate::raw::{Layout, RawInode};

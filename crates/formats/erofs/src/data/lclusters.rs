@@ -1,7 +1,7 @@
 //! Entries of an index: what is said of one logical cluster, in either form.
 //!
 //! Owns the packing of compact entries. Invariant: an [`Entry`] handed out is either a head with an
-//! offset inside its logical cluster, or lies behind one by a distance of at least 1.
+//! offset inside its logical cluster, or lies after one by a distance of at least 1.
 
 use super::map_header::{IndexHead, PackPlace};
 use crate::corruption::{Allowed, Corruption, Place};
@@ -39,7 +39,7 @@ pub(crate) enum Entry {
     Later {
         /// Logical clusters back to its head, or to another one that knows more.
         back: u32,
-        /// Right behind the head: how many blocks the cluster is stored in; 0 if it lies in the
+        /// Right after the head: how many blocks the cluster is stored in; 0 if it lies in the
         /// packed inode.
         blocks: Option<u16>,
         /// Logical clusters on to the next head, where the entry says so. Nothing here relies on
@@ -142,7 +142,7 @@ impl<'a> Entries<'a> {
             Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]),
             _ => 0,
         };
-        // What lies behind the file's end may be anything.
+        // What lies after the file's end may be anything.
         let used = usize_of(self.head.lcluster_count - first).min(count);
         let lo_bits = self.head.lcluster_bits.max(COMPACT_LO_BITS_MIN);
         let entry_bits = base_at * 8 / count;
@@ -160,7 +160,7 @@ impl<'a> Entries<'a> {
     }
 
     /// Turns the slots of a pack into entries. Blocks are counted from the pack's base: each head
-    /// takes one, or as many as the entry behind it says.
+    /// takes one, or as many as the entry after it says.
     fn decode_pack(
         &self,
         raw: &[(u8, u16)],
@@ -185,7 +185,7 @@ impl<'a> Entries<'a> {
             }
             let is_count = lo & Z_EROFS_LI_D0_CBLKCNT != 0;
             *out = if slot + 1 == slot_count && !is_count {
-                // The last slot looks forwards; how far it lies behind its head follows from the
+                // The last slot looks forwards; how far it lies after its head follows from the
                 // one before.
                 let back = before.ok_or_else(|| self.fault("a pack without a head or distance"))? + 1;
                 Entry::Later { back, blocks: None, forward: Some(u32::from(lo)) }

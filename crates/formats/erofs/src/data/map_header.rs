@@ -14,13 +14,13 @@ pub(crate) struct IndexHead {
     pub(crate) at: u64,
     /// Entries of 4 and 2 bytes instead of 8.
     pub(crate) compact: bool,
-    /// Compact: how many entries of 4 bytes stand in front of those of 2, and how many of 2 there
+    /// Compact: how many entries of 4 bytes stand before those of 2, and how many of 2 there
     /// are.
     pub(crate) initial_4b: u64,
     pub(crate) count_2b: u64,
     /// Clusters of several blocks: for HEAD1, and for HEAD2 and PLAIN.
     pub(crate) big: [bool; 2],
-    /// Stored length of the last cluster if that lies behind the index.
+    /// Stored length of the last cluster if that lies after the index.
     pub(crate) inline_len: Option<u16>,
     /// The last cluster lies in the packed inode, at this offset (its lower 32 bits).
     pub(crate) packed_at: Option<u32>,

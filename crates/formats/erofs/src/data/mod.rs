@@ -221,7 +221,7 @@ impl Reader {
         }
     }
 
-    /// Checks that data behind an inode does not cross a block, as kernels want it.
+    /// Checks that data after an inode does not cross a block, as kernels want it.
     fn check_inline(&self, place: Place, at: u64, len: u64) -> Result<()> {
         if self.geometry.in_block(at).saturating_add(len) > self.geometry.block_len() {
             return Err(
@@ -265,7 +265,7 @@ impl Reader {
             let figure = "decoded length of a cluster";
             return Err(Corruption::Figure { place, figure, found: decoded_len, allowed }.into());
         }
-        // The oldest images have their padding behind LZ4 data, where only who stops in time does
+        // The oldest images have their padding after LZ4 data, where only who stops in time does
         // not see it.
         let padded = self.geometry.has(EROFS_FEATURE_INCOMPAT_LZ4_0PADDING);
         Ok(BlockRef {
@@ -278,8 +278,8 @@ impl Reader {
         })
     }
 
-    /// Hands on a cluster that is stored as it is: from its start, or rotated within its block by
-    /// where it starts in the file (`interlaced`).
+    /// Hands on a cluster that is stored uncompressed: from its start, or rotated within its block
+    /// by where it starts in the file (`interlaced`).
     fn plain_runs(
         &self,
         place: Place,

@@ -49,7 +49,7 @@ fn old_kernels_get_one_block_a_cluster_and_no_fragments() {
 }
 
 #[test]
-fn what_a_kernel_lacks_is_refused_by_name() {
+fn refuses_options_that_the_kernel_lacks_by_name() {
     for (kernel, name, value) in [
         ("6.1", "index", "extents"),
         ("6.1", "block", "1024"),
@@ -134,7 +134,7 @@ fn goals_of_size_and_reading_make_metadata_compact_as_far_as_the_kernel_asked_fo
         assert_eq!(compact(goal, &[("kernel", "6.16")]), (true, true, None));
         assert_eq!(compact(goal, &[("kernel", "6.18"), ("48bit", "off")]), (false, false, None));
         assert_eq!(compact(goal, &[("kernel", "6.18"), ("metabox", "off")]), (true, true, None));
-        // What another option needs is not what was asked for.
+        // What another option needs is not what was requested.
         assert_eq!(compact(goal, &[("48bit", "on")]), (true, false, None));
     }
     assert_eq!(compact(Goal::Size, &[("kernel", "6.17")]), (true, true, Some(64 << 10)));

@@ -141,7 +141,7 @@ options! {
         "put files that match on device N, counted from 1, or on a later one; the last that matches counts";
 }
 
-/// Nobody mounts more devices together.
+/// More devices are never mounted together.
 const DEVICES_MAX: usize = 256;
 
 impl Typed {

@@ -184,7 +184,7 @@ fn check_together(typed: &Typed, fragments: Fragments, index: IndexForm) -> Resu
     } else if typed.interlaced && !(has_fragments && plain) {
         ("interlaced=on goes with fragments, without dedupe=ranges and extents", "interlaced=off")
     } else if typed.block_len < BLOCK_LEN_DEFAULT && inline_clusters {
-        // Kernels look for the start of such a cluster in as many bytes as a block has behind its
+        // Kernels look for the start of such a cluster in as many bytes as a block has after its
         // place in the page.
         ("inline-tails=on, which kernels misread in blocks below 4096", "block=4096 or inline-tails=off")
     } else {
@@ -229,7 +229,7 @@ impl Compact {
             Goal::Read => METABOX_LEN_READ,
             Goal::Balanced | Goal::Build => return Compact::default(),
         };
-        // The kernel that was asked for, not the newer one that another option needs.
+        // The kernel that was requested, not the newer one that another option needs.
         let kernel = typed.kernel.unwrap_or(kernel::KERNEL_DEFAULT);
         let wide = kernel >= kernel::WIDE && typed.wide != Some(false);
         let metabox = wide && kernel >= kernel::METABOX && compressed;

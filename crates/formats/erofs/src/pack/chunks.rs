@@ -56,12 +56,12 @@ impl ChunkMap {
         self.wide
     }
 
-    /// Bytes behind an inode and xattrs of `start` bytes.
+    /// Bytes after an inode and xattrs of `start` bytes.
     pub(super) fn len(&self, start: u64) -> u64 {
         start.next_multiple_of(self.row_len()) - start + self.blocks.len() as u64 * self.row_len()
     }
 
-    /// Appends the map behind an inode and xattrs of `start` bytes.
+    /// Appends the map after an inode and xattrs of `start` bytes.
     pub(super) fn write(&self, out: &mut Vec<u8>, start: u64) {
         out.resize(out.len() + (start.next_multiple_of(self.row_len()) - start) as usize, 0);
         for &block in &self.blocks {

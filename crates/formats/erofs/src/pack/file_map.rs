@@ -5,7 +5,7 @@ use packfs_format::{Cluster, ClusterForm, TailPlace};
 /// Form of a piece of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Stored as it is, block behind block.
+    /// Stored uncompressed, block after block.
     Plain,
     /// All that a cluster decodes to.
     Compressed,

@@ -1,7 +1,7 @@
 //! The index of a compressed file: chooses its form, knows its length before it is written, and
 //! writes it.
 //!
-//! Everything stands behind an inode and its xattrs, a multiple of 32 bytes from the start of the
+//! Everything stands after an inode and its xattrs, a multiple of 32 bytes from the start of the
 //! metadata: offsets from the start of the inode tell alignment.
 
 mod compact;

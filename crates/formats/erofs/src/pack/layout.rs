@@ -1,8 +1,8 @@
-//! Lays out everything around the data: the superblock in front, all metadata in one zone behind.
+//! Lays out everything around the data: the superblock in front, all metadata in one zone after.
 //!
 //! All inodes of one directory stand together, and blocks of directories next to their inodes;
-//! behind a directory come those below it, one with everything in it before the next: nearly the
-//! order in which trees are walked. What is used first, if that is known, stands in front of all of
+//! after a directory come those below it, one with everything in it before the next: nearly the
+//! order in which trees are walked. What is used first, if that is known, stands before all of
 //! them. First everything gets a place, then it is written from front to back.
 
 use super::features::Features;
@@ -317,7 +317,7 @@ impl Zone {
         superblock::write(options, &features, &nodes.times, &places, (hash, nodes.placed.data.hash), put)
     }
 
-    /// Writes the metabox behind everything else, its inode last; that one's number.
+    /// Writes the metabox after everything else, its inode last; that one's number.
     fn write_metabox(
         &self,
         nodes: &Nodes<'_>,

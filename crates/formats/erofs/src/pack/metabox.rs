@@ -8,7 +8,7 @@ use packfs_codec::Encoder;
 use packfs_core::{Error, Result};
 
 /// Metadata that is compressed; positions are from the start of the metabox. The clusters go to the
-/// end of another stream, one behind the other without gap.
+/// end of another stream, one after the other without gap.
 pub(super) struct Metabox<'s, 'a> {
     out: &'s mut Stream<'a>,
     encoder: Box<dyn Encoder>,

@@ -411,7 +411,7 @@ impl<'a> Nodes<'a> {
             }),
             Data::SpilledChunks { tail, .. } => self.placed.data.tails.read(tail, out)?,
             Data::Clusters { spilled: Some(tail), .. } => {
-                // Zeros stand in front of what is compressed, and behind what is not.
+                // Zeros stand before what is compressed, and after what is not.
                 if tail.compressed {
                     out.resize(start + own_len - tail.stored_len as usize, 0);
                 }

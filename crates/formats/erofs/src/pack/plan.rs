@@ -106,9 +106,9 @@ fn segment_len(options: &Options) -> u64 {
     (u64::from(longest_cluster(options)) * SEGMENT_CLUSTERS).next_power_of_two().max(SEGMENT_LEN_MIN)
 }
 
-/// Longest tail of a flat file that stands beside its inode. Every tail there is read by whoever
-/// lists the tree, as kernels read inodes by the block, so that one that nearly fills a block is
-/// better among the data.
+/// Longest tail of a flat file that stands beside its inode. Kernels read inodes by the block, so
+/// listing the tree reads every inline tail. A tail that nearly fills a block is better stored
+/// among the data.
 fn inline_max(options: &Options) -> u32 {
     options.block_len / 4 * 3
 }
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_first_is_stored_otherwise_unless_a_rule_is_about_it() {
+    fn files_used_first_have_storage_of_their_own_unless_a_rule_matches() {
         let options = [("rule", "c!=none"), ("first-used", "lz4hc:3@16K")];
         let rows = planned(&[("a", 9000), ("b!", 9000), ("c!", 9000)], &options).unwrap();
         let clusters = |index: usize| match &rows[index].0 {

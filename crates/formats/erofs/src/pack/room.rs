@@ -1,4 +1,4 @@
-//! Places inodes and blocks of metadata one behind the other, and small ones into the gaps that
+//! Places inodes and blocks of metadata one after the other, and small ones into the gaps that
 //! alignment leaves.
 //!
 //! Inodes start at multiples of 32 bytes, whole blocks at multiples of the block, and what is kept
@@ -20,8 +20,8 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// An area whose first `taken` bytes are somebody else's. No inode is placed at 0, which
-    /// readers take for none.
+    /// Creates an area whose first `taken` bytes are in use. No inode is placed at 0, which readers
+    /// take for none.
     pub(super) fn new(block_len: u64, taken: u64) -> Self {
         Room { block_len, end: taken.max(SLOT_LEN).next_multiple_of(SLOT_LEN), gaps: VecDeque::new() }
     }

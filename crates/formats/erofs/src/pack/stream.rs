@@ -26,7 +26,7 @@ pub(super) trait Sink {
     }
 }
 
-/// Metadata that is stored as it is. Positions are from the start of the image.
+/// Metadata that is stored uncompressed. Positions are from the start of the image.
 pub(super) struct Stream<'a> {
     put: Put<'a>,
     /// Name of the structure that is being written.

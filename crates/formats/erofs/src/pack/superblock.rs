@@ -1,4 +1,4 @@
-//! The superblock with the settings of codecs behind it: written last, when everything is known.
+//! The superblock with the settings of codecs after it: written last, when everything is known.
 
 use super::features::Features;
 use super::plan::{DEVICES_AT, head_len};
@@ -162,7 +162,7 @@ fn device_slot(place: &DevicePlace) -> Vec<u8> {
     slot.as_bytes().to_vec()
 }
 
-/// Settings of each codec that is used, each behind its length and at a multiple of 4.
+/// Settings of each codec that is used, each after its length and at a multiple of 4.
 fn codec_settings(options: &Options, features: &Features) -> Vec<u8> {
     let mut out = Vec::new();
     let used = |number: u8| features.blocks_max[usize::from(number)];

@@ -20,7 +20,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// The best epoch for a tree, or the one that was asked for.
+    /// The best epoch for a tree, or the one that was requested.
     pub(super) fn new(tree: &Tree, epoch: Option<i64>, wide: bool, kept: bool, made_at: i64) -> Self {
         if !kept {
             return Times { epoch: epoch.unwrap_or(made_at), nanos: 0, wide, kept };

@@ -26,7 +26,7 @@ const PREFIX_COUNT_MAX: usize = 128;
 pub(super) struct XattrTables {
     /// Attributes that inodes share.
     pub shared: Vec<u8>,
-    /// Prefixes that the image defines, each behind its length.
+    /// Prefixes that the image defines, each after its length.
     pub prefixes: Vec<u8>,
     pub prefix_count: u8,
     /// Bytes after the inodes of each attribute set of the tree.

@@ -82,7 +82,7 @@ fn at(number: u64) -> usize {
     BLOCK_LEN + (nid(number) * 32) as usize
 }
 
-/// The true image: a root with a file of each layout, an attribute and a link.
+/// The sound image: a root with a file of each layout, an attribute and a link.
 fn made() -> Made {
     let mut made = LabelledImage::new(|image| ErofsVolume::open(image, Vec::new()));
     made.bytes = vec![0; 32 * BLOCK_LEN];

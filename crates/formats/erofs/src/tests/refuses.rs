@@ -1,4 +1,4 @@
-//! Everything the reader refuses: the true image with one bad field each. The list of tests is the
+//! Everything the reader refuses: the sound image with one bad field each. The list of tests is the
 //! list of refusals.
 
 use super::{Made, made};

@@ -76,7 +76,7 @@ impl Iso9660Volume {
                 before = Some(next);
             }
         }
-        if let Some(text) = shared.told("files share a part of their data") {
+        if let Some(text) = shared.one_line("files share a part of their data") {
             report.note("file data", text);
         }
     }

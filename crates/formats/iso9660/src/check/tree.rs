@@ -251,9 +251,9 @@ impl Walk<'_, '_> {
             }
         }
         let notes = [
-            ("times", self.odd_times.told("times with a distance from Greenwich that is none")),
-            ("link counts", self.link_counts.told("files whose names are not as many as they claim")),
-            ("owners", self.no_posix.told("files without owner and permissions")),
+            ("times", self.odd_times.one_line("times with a distance from Greenwich that is none")),
+            ("link counts", self.link_counts.one_line("files whose names are not as many as they claim")),
+            ("owners", self.no_posix.one_line("files without owner and permissions")),
         ];
         for (place, text) in notes {
             if let Some(text) = text {
@@ -264,7 +264,7 @@ impl Walk<'_, '_> {
             (&self.byte_orders, "the two byte orders of extents or lengths differ"),
             (&self.behind_volume, "data lies behind the end of the volume"),
         ];
-        for text in warnings.into_iter().filter_map(|(tally, what)| tally.told(what)) {
+        for text in warnings.into_iter().filter_map(|(tally, what)| tally.one_line(what)) {
             self.report.warn("records", text);
         }
     }

@@ -9,7 +9,7 @@ const CE_LEN: usize = 28;
 const ENTRY_LEN_MAX: usize = u8::MAX as usize;
 const SECTOR: usize = SECTOR_LEN as usize;
 
-/// The continuation areas of the records of one directory, in sectors of their own behind it. Each
+/// The continuation areas of the records of one directory, in sectors of their own after it. Each
 /// lies within one sector, which is all that Linux reads of it.
 #[derive(Default)]
 pub(super) struct Areas {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_stays_and_the_rest_is_found_again() {
+    fn entries_that_fit_stay_and_the_rest_is_found_in_areas() {
         for (count, len, room) in
             [(1, 50, 50), (2, 50, 99), (3, 50, 20), (40, 255, 200), (9, 250, 0), (100, 100, 130)]
         {

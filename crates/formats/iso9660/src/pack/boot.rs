@@ -29,7 +29,7 @@ pub(super) fn record(catalog: u32) -> Vec<u8> {
 
 /// The catalog: the first image, then a section for each other.
 ///
-/// Errors: `Failed` for an image that could not be stored as it is.
+/// Errors: `Failed` for an image that could not be stored uncompressed.
 pub(super) fn catalog(store: &Store<'_>, images: &[Wanted]) -> Result<Vec<u8>> {
     let Some((first, others)) = images.split_first() else { return Ok(Vec::new()) };
     let mut validation = BootValidation::new_zeroed();

@@ -3,7 +3,7 @@
 
 use crate::disk::*;
 
-/// Most bytes of component records in one entry, behind its head and flags.
+/// Most bytes of component records in one entry, after its head and flags.
 const AREA_LEN_MAX: usize = u8::MAX as usize - 5;
 
 /// A component: its flags, but for that of going on, and its text.

@@ -1,5 +1,5 @@
 //! Lays out everything around the data: descriptors, boot catalog, path tables and directories in
-//! front of it, padding behind it.
+//! front of it, padding after it.
 
 use super::boot::{self, Wanted};
 use super::descriptors::{self, Volume};

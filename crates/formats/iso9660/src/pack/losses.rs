@@ -57,7 +57,7 @@ pub(super) fn find(tree: &Tree, options: &Options) -> Vec<Loss> {
     losses.fatal(&what, |id| file_len(&tree.node(id).kind) > FILE_LEN_MAX);
     if options.joliet.is_some() && options.codec.is_some() {
         let what = "Windows and others that show the Joliet tree do not decode compressed files";
-        losses.told(what, |id| id == NodeId::ROOT);
+        losses.tolerable(what, |id| id == NodeId::ROOT);
     }
     losses.finish()
 }

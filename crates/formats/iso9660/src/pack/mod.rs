@@ -1,7 +1,7 @@
 //! The pack side: which file goes where ([`IsoPacker`]), and everything around the data
 //! ([`layout`]).
 //!
-//! Descriptors, tables, directories and what belongs to files stand in front of the data, as other
+//! Descriptors, tables, directories and what belongs to files stand before the data, as other
 //! writers have it: libarchive reads an image from start to end.
 
 mod areas;
@@ -41,7 +41,7 @@ struct IsoPacker {
 }
 
 impl IsoPacker {
-    /// The version of zisofs that a tree is stored in; `None`: files are stored as they are.
+    /// The version of zisofs that a tree is stored in; `None`: files are stored uncompressed.
     fn version(&self, tree: &Tree) -> Option<u8> {
         self.options.codec.as_ref()?;
         let has_long = || tree.nodes().any(|(_, node)| file_len(&node.kind) >= LONG);
@@ -64,7 +64,7 @@ impl IsoPacker {
         Ok(wanted)
     }
 
-    /// Start of boot catalog, path tables and directories: behind the descriptors.
+    /// Start of boot catalog, path tables and directories: after the descriptors.
     fn metadata_start(&self) -> u64 {
         let options = &self.options;
         let has_boot = options.boot.is_some() || options.efi_boot.is_some();

@@ -13,7 +13,7 @@ pub(super) const EXTENT_LEN_MAX: u64 = (1 << 32) - SECTOR_LEN;
 /// Length of the entry that marks a compressed file.
 const MARK_LEN: u8 = 16;
 
-/// The room for header and block pointers in front of the blocks of a compressed file: a pointer
+/// The room for header and block pointers before the blocks of a compressed file: a pointer
 /// for each block, and one more.
 pub(super) fn lead(version: u8) -> Lead {
     match version {
@@ -25,10 +25,10 @@ pub(super) fn lead(version: u8) -> Lead {
 /// The data of a tree, placed or to be.
 pub(super) struct Store<'a> {
     pub tree: &'a Tree,
-    /// `None` while room is reserved for what stands in front of the data: everything is taken to
+    /// `None` while room is reserved for what stands before the data: everything is taken to
     /// be as long as it can be then.
     pub placed: Option<&'a Placed<Blocks>>,
-    /// Start of data, behind everything else.
+    /// Start of data, after everything else.
     pub data_start: u64,
     pub lead: Option<Lead>,
     /// Version of zisofs.
@@ -49,7 +49,7 @@ pub(super) struct Stored {
 impl Store<'_> {
     /// Returns the stored data of a node; empty unless it is a file.
     pub(super) fn stored(&self, id: NodeId) -> Stored {
-        // Of what is empty, a place behind the areas that its record goes on in, or libarchive
+        // Of what is empty, a place after the areas that its record goes on in, or libarchive
         // refuses those.
         let nothing = Stored { start: self.data_start, len: 0, decoded_len: None };
         let NodeKind::File { len, .. } = self.tree.node(id).kind else { return nothing };
@@ -76,7 +76,7 @@ impl Store<'_> {
         len + lead.unwrap_or(0)
     }
 
-    /// Length of a compressed file with what stands in front of its blocks.
+    /// Length of a compressed file with what stands before its blocks.
     fn encoded_len(&self, placed: &Placed<Blocks>, place: &FilePlace<Blocks>) -> Option<u64> {
         let lead = self.lead.filter(|_| place.form == BlockForm::Blocks && place.count > 0)?;
         let blocks = placed.blocks_of(place).iter().map(|block| u64::from(block.stored_len));
@@ -151,7 +151,7 @@ impl Store<'_> {
     }
 
     /// The entry that marks a compressed file in its record (ZF). Where files may be compressed,
-    /// one that is not has padding (PD) in its place: what stands in front of the data is laid out
+    /// one that is not has padding (PD) in its place: what stands before the data is laid out
     /// before it is known which they are.
     pub(super) fn mark(&self, id: NodeId, stored: &Stored) -> Option<Vec<u8>> {
         let version = self.version.filter(|_| super::file_len(&self.tree.node(id).kind) > 0)?;

@@ -144,7 +144,7 @@ fn catalog() -> Vec<u8> {
     bytes
 }
 
-/// The true image, with Rock Ridge and Joliet:
+/// The sound image, with Rock Ridge and Joliet:
 ///
 /// ```text
 /// /         two links to a file, and what follows

@@ -137,7 +137,7 @@ fn version_2_of_zisofs_names_its_algorithm() {
     let made = made().patch("zisofs", 0, &[header, pointers].concat());
     let second = |algorithm: &[u8; 2]| {
         let mark = [&b"\x02"[..], algorithm, b"\x06\x0f", &40_000_u64.to_le_bytes()].concat();
-        // Behind PX and NM.
+        // After PX and NM.
         made.clone().patch("packed susp", 44 + 11 + 3, &mark)
     };
     for (algorithm, wanted) in [(b"PZ", Algorithm::Zlib), (b"XZ", Algorithm::Xz), (b"ZD", Algorithm::Zstd)] {
@@ -180,7 +180,7 @@ fn without_rock_ridge_joliet_is_shown_and_without_that_plain_names() {
     let volume = no_rock_ridge.patch("joliet", 88, b"   ").open().unwrap();
     assert_eq!(names(&volume), ["again", "device", "link", "packed", "parts", "plain", "sub"]);
     assert_eq!(volume.facts().unwrap().get("view"), Some(&FactValue::Text("plain".into())));
-    // Nobody says that it is compressed.
+    // No entry marks it as compressed.
     assert_eq!(volume.inode(find(&volume, "packed")).unwrap().kind, InodeKind::File { len: 98 });
 }
 

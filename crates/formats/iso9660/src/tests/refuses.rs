@@ -1,4 +1,4 @@
-//! Everything the reader refuses: the true image with one bad field each. The list of tests is the
+//! Everything the reader refuses: the sound image with one bad field each. The list of tests is the
 //! list of refusals.
 
 use super::{Made, both, made};
@@ -50,7 +50,7 @@ refuses! {
 
 #[test]
 fn rejects_attributes_that_are_cut_off() {
-    // The value's length, behind NM and the head, name and flags.
+    // The value's length, after NM and the head, name and flags.
     let made = made().patch("again susp", 12, &both(&[1])).patch("area", 8 + 5 + 4 + 1, &[9]);
     refused(&made, ErrorKind::Corrupt, "an attribute's value is cut off");
 }

@@ -5,7 +5,7 @@ use packfs_format::SpaceOwner;
 use packfs_format::check::Report;
 use std::ops::Range;
 
-/// Most of the space behind an image that is looked at.
+/// Most of the space after an image that is looked at.
 const BEHIND_LEN_MAX: u64 = 1 << 20;
 const PART_LEN: usize = 1 << 16;
 

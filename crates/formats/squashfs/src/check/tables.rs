@@ -36,7 +36,7 @@ pub(crate) fn check_ids(
             unused.add(|| id.to_string());
         }
     }
-    if let Some(text) = unused.told("ids that no inode uses").filter(|_| seen.whole) {
+    if let Some(text) = unused.one_line("ids that no inode uses").filter(|_| seen.whole) {
         report.note(table, text);
     }
 }
@@ -61,7 +61,7 @@ fn check_fragments<R: Records>(
         Ok(())
     });
     report.refused("fragment table", walked)?;
-    if let Some(text) = unused.told("fragments that no file uses").filter(|_| seen.whole) {
+    if let Some(text) = unused.one_line("fragments that no file uses").filter(|_| seen.whole) {
         report.note("fragment table", text);
     }
     if compressed && raw_fragments {
@@ -85,10 +85,10 @@ fn check_export<R: Records>(records: &R, seen: &Seen, report: &mut Report<'_>) -
         Ok(())
     });
     report.refused("export table", walked)?;
-    if let Some(text) = wrong.told("rows that lead to another inode") {
+    if let Some(text) = wrong.one_line("rows that lead to another inode") {
         report.error("export table", text);
     }
-    if let Some(text) = missing.told("rows of inodes that no directory names").filter(|_| seen.whole) {
+    if let Some(text) = missing.one_line("rows of inodes that no directory names").filter(|_| seen.whole) {
         report.note("export table", text);
     }
     Ok(())

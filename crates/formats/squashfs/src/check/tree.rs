@@ -334,7 +334,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
         self.rules.finish(self.report);
         let (count, met) = (self.records.layout().inode_count, self.hierarchy.inode_count());
         if self.seen.whole && u64::from(count) != met {
-            // What nobody names is lost.
+            // An inode without a name is lost.
             self.report.error("superblock", format_args!("counts {count} inodes, but {met} are named"));
         }
     }

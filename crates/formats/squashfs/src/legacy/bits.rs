@@ -52,7 +52,7 @@ impl ReadFields for Cursor<'_> {
     }
 }
 
-/// A record being put together, field by field, behind what a buffer holds already.
+/// A record being put together, field by field, after what a buffer holds already.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     out: &'a mut Vec<u8>,

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_likely_behind_a_magic_is_tried_first() {
+    fn tries_the_likely_codec_of_a_magic_first() {
         for (writer, first) in [
             (Writer::Plain, Algorithm::Zlib),
             (Writer::Sqlzma, Algorithm::Sqlzma),

@@ -63,7 +63,7 @@ impl Base {
 }
 
 impl LegacyVolume {
-    /// See [`crate::Records::parse_inode`]. The cursor then stands behind the inode's fixed part.
+    /// See [`crate::Records::parse_inode`]. The cursor then stands after the inode's fixed part.
     pub(crate) fn inode_at(&self, cursor: &mut Cursor<'_>) -> Result<RawInode> {
         let version = self.geometry.version();
         let place = cursor.place();
@@ -114,7 +114,7 @@ impl LegacyVolume {
     }
 
     /// Returns an inode in the words of the frame.
-    pub(crate) fn told(&self, id: InodeId, raw: &RawInode) -> Result<Inode> {
+    pub(crate) fn frame_inode(&self, id: InodeId, raw: &RawInode) -> Result<Inode> {
         let owner = self.owner(raw)?;
         // What has no time of its own has that of the image for all readers.
         let mtime = raw.mtime.unwrap_or(self.geometry.super_block.mkfs_time);
@@ -198,7 +198,7 @@ impl Body {
         Ok((RawKind::Dir(RawDir { start_block, offset, file_size, parent_inode: 0, i_count }), Some(mtime)))
     }
 
-    /// A directory of version 3, behind its link count.
+    /// A directory of version 3, after its link count.
     fn numbered_dir(cursor: &mut Cursor<'_>, extended: bool) -> Result<RawKind> {
         if extended {
             let mut fields = cursor.fields::<15>()?;
@@ -248,7 +248,7 @@ impl Body {
         }))
     }
 
-    /// A file of version 3 with several names or 4 GiB and more, behind its link count.
+    /// A file of version 3 with several names or 4 GiB and more, after its link count.
     fn long_file(cursor: &mut Cursor<'_>) -> Result<RawKind> {
         let mut fields = cursor.fields::<24>()?;
         let (start_block, fragment, offset) = (fields.take(64), fields.word(32), fields.word(32));

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_version_lacks_is_not_written() {
+    fn features_that_a_version_lacks_are_not_written() {
         for (version, holes, exports) in
             [("2.0", false, false), ("2.1", false, false), ("3.0", false, true), ("3.1", true, true)]
         {

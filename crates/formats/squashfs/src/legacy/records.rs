@@ -44,7 +44,7 @@ impl Records for LegacyVolume {
     }
 
     fn plain_inode(&self, id: InodeId, raw: &RawInode) -> Result<Inode> {
-        self.told(id, raw)
+        self.frame_inode(id, raw)
     }
 
     fn run_header(&self, cursor: &mut Cursor<'_>) -> Result<RunHeader> {
@@ -119,7 +119,7 @@ impl LegacyVolume {
         FragmentRow { start_block: fields.take(32), size: fields.word(32) }
     }
 
-    /// A row of version 3, without the word at its end that nobody uses.
+    /// A row of version 3, without the unused word at its end.
     fn long_row(&self, row: [u8; 12]) -> FragmentRow {
         let mut fields = Fields::new(row, self.geometry.endian());
         FragmentRow { start_block: fields.take(64), size: fields.word(32) }

@@ -84,7 +84,7 @@ pub(crate) struct Uncompressed {
     pub(crate) ids: bool,
 }
 
-/// Changes what is stored as it is, as one word of a list says.
+/// Changes what is stored uncompressed, as one word of a list says.
 type Change = fn(&mut Uncompressed);
 
 impl Uncompressed {
@@ -123,7 +123,7 @@ impl OptionField<Vec<Change>> for Uncompressed {
     }
 }
 
-/// Returns options as typed; images without a codec (`stored`) begin with all stored as it is.
+/// Returns options as typed; images without a codec (`stored`) begin with all stored uncompressed.
 pub(crate) fn typed_options(settings: &PackSettings, stored: bool) -> impl Iterator<Item = (&str, &str)> {
     stored.then_some(("uncompressed", "all")).into_iter().chain(settings.typed_options())
 }

@@ -24,7 +24,7 @@ pub(crate) struct Listing {
     pub(crate) start: InodeRef,
     /// In bytes.
     pub(crate) len: u64,
-    /// Index entries with their names, ready to stand behind the directory's inode.
+    /// Index entries with their names, ready to stand after the directory's inode.
     pub(crate) index: Vec<u8>,
     /// Number of index entries.
     pub(crate) index_count: u16,

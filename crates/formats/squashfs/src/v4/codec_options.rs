@@ -1,4 +1,4 @@
-//! The block behind the superblock that says how the codec was set, where that differs from its
+//! The block after the superblock that says how the codec was set, where that differs from its
 //! defaults.
 
 use crate::v4::disk;
@@ -25,7 +25,7 @@ pub(crate) fn codec_id(algorithm: Algorithm) -> u16 {
 /// The block with its header; empty where the defaults hold.
 pub(crate) fn block(options: &Options) -> Vec<u8> {
     let Some(bytes) = bytes(&options.codec, options.block_len) else { return Vec::new() };
-    // Stored as it is: a reader may need it to decompress.
+    // Stored uncompressed: a reader may need it to decompress.
     [disk::metadata_header(bytes.len() as u16, false).as_bytes(), &bytes[..]].concat()
 }
 

@@ -31,7 +31,7 @@ pub(crate) const SQUASHFS_MINOR: u16 = 0;
 
 /// Form of the header of metadata blocks.
 pub(crate) const HEADER_FORM: HeaderForm = HeaderForm { endian: Endian::Little, marked: false };
-/// Length of the word in front of every metadata block.
+/// Length of the word before every metadata block.
 pub(crate) const METADATA_HEADER_LEN: usize = HEADER_FORM.header_len();
 
 pub(crate) const SQUASHFS_FILE_MIN_SIZE: u32 = 4096;
@@ -68,7 +68,7 @@ pub(crate) const XZ_COMPRESSION: u16 = 4;
 pub(crate) const LZ4_COMPRESSION: u16 = 5;
 pub(crate) const ZSTD_COMPRESSION: u16 = 6;
 
-/// Extended inode types are numbered behind the seven basic ones; directory entries only use the
+/// Extended inode types are numbered after the seven basic ones; directory entries only use the
 /// latter.
 pub(crate) const EXTENDED_TYPES: u16 = SQUASHFS_SOCKET_TYPE;
 
@@ -312,7 +312,7 @@ on_disk! {
     }
 }
 
-/// The word in front of a metadata block.
+/// The word before a metadata block.
 pub(crate) fn metadata_header(stored_len: u16, compressed: bool) -> U16 {
     U16::from_bytes(HEADER_FORM.word(stored_len, compressed))
 }

@@ -10,8 +10,8 @@ use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp, u32_of
 use packfs_format::Inode;
 
 impl SquashfsVolume {
-    /// See [`crate::Records::parse_inode`]. The cursor then stands behind the inode's fixed part
-    /// (for extended links: behind its target and attribute index).
+    /// See [`crate::Records::parse_inode`]. The cursor then stands after the inode's fixed part
+    /// (for extended links: after its target and attribute index).
     pub(crate) fn inode_at(&self, cursor: &mut Cursor<'_>) -> Result<RawInode> {
         let place = cursor.place();
         let base: InodeBase = cursor.read()?;
@@ -47,7 +47,7 @@ impl SquashfsVolume {
     }
 
     /// Returns an inode in the words of the frame.
-    pub(crate) fn told(&self, raw: &RawInode) -> Result<Inode> {
+    pub(crate) fn frame_inode(&self, raw: &RawInode) -> Result<Inode> {
         let owner = Owner { uid: self.owner(raw.uid, raw.place)?, gid: self.owner(raw.gid, raw.place)? };
         let mtime = Timestamp::from_seconds(raw.mtime.unwrap_or_default().into());
         // As Linux has it (`squashfs_read_inode`): what is told to be holes does not count, and how

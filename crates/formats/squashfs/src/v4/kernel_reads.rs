@@ -68,8 +68,8 @@ impl KernelReads for &SquashfsVolume {
         Ok([index?, list?].concat())
     }
 
-    /// Blocks that are stored as they are lie in one extent, and are read one by one; a fragment is
-    /// read as a whole.
+    /// Blocks that are stored uncompressed lie in one extent, and are read one by one; a fragment
+    /// is read as a whole.
     fn blocks(&self, id: InodeId) -> Result<Vec<KernelBlock>> {
         let raw = inode::raw_inode(*self, id)?;
         let RawKind::File(file) = raw.kind else { return Err(raw.not_a("file")) };

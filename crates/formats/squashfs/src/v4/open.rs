@@ -40,14 +40,14 @@ pub(crate) struct XattrTables {
     pub(crate) head: u64,
 }
 
-/// The codec's options, behind the superblock.
+/// The codec's options, after the superblock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OptionsBlock {
     /// Start of their bytes, after the block's header.
     pub(crate) at: u64,
     pub(crate) len: u16,
-    /// Compressed options are legal but nobody writes them, since a reader may need them to
-    /// decompress.
+    /// Compressed options are legal, but no known program writes them, since a reader may need them
+    /// to decompress.
     pub(crate) compressed: bool,
 }
 
@@ -275,7 +275,7 @@ fn xattrs(image: &dyn Image, super_block: &SuperBlock, bytes_used: u64) -> Resul
     Ok(Some(XattrTables { sets, pairs, head }))
 }
 
-/// Finds the codec's options behind the superblock.
+/// Finds the codec's options after the superblock.
 fn options(image: &dyn Image, super_block: &SuperBlock, limit: u64) -> Result<Option<OptionsBlock>> {
     if super_block.flags.get() & (1 << SQUASHFS_COMP_OPT) == 0 {
         return Ok(None);

@@ -47,7 +47,7 @@ impl Records for SquashfsVolume {
     }
 
     fn plain_inode(&self, _id: InodeId, raw: &RawInode) -> Result<Inode> {
-        self.told(raw)
+        self.frame_inode(raw)
     }
 
     fn run_header(&self, cursor: &mut Cursor<'_>) -> Result<RunHeader> {

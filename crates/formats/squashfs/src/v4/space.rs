@@ -26,7 +26,7 @@ impl SquashfsVolume {
             // The head lies between the blocks of the sets and their list.
             claims.add(xattrs.pairs.start..xattrs.sets.list_end(), "xattr table");
         }
-        // The superblock of a streamed image stands behind the padding.
+        // The superblock of a streamed image stands after the padding.
         let padding_end = if at < geometry.bytes_used { geometry.image_len } else { at };
         claims.add(geometry.bytes_used..padding_end, "padding");
         claims.owners(self, geometry.image_len)

@@ -7,7 +7,7 @@ use packfs_testkit::{Random, damages, odd_tree, peer, plain_tree, write_dir};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Steps that reading a damaged image may take: far more than the true image needs, far fewer than
+/// Steps that reading a damaged image may take: far more than the sound image needs, far fewer than
 /// a loop would.
 const STEPS_MAX: u64 = 2_000_000;
 

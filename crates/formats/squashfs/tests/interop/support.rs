@@ -24,7 +24,7 @@ pub fn open_file(path: &Path) -> (Vec<u8>, Box<dyn Volume>) {
     (image, volume)
 }
 
-/// Every entry of a directory with the cursor behind it.
+/// Every entry of a directory with the cursor after it.
 pub fn entries(volume: &dyn Volume, dir: InodeId, from: DirCursor) -> Vec<(Vec<u8>, InodeId, DirCursor)> {
     let mut entries = Vec::new();
     let visit = &mut |entry: packfs_format::DirEntry, after| {

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn reads_the_bits_that_were_written() {
         let mut bytes = [0xFF; 40];
         let mut writer = BitWriter::new(&mut bytes, 3);
         let fields: Vec<(u32, u32)> =

@@ -242,7 +242,7 @@ impl Tail {
         Some(tokens[..*token_count].iter().map(|token| token.plain_len()).sum())
     }
 
-    /// Writes the block that `fit_tokens` found, behind the bits that are there, and answers the
+    /// Writes the block that `fit_tokens` found, after the bits that are there, and answers the
     /// length of everything.
     pub(super) fn write_tokens(&self, tokens: &[Token], start_bit: usize, dst: &mut [u8]) -> usize {
         let mut writer = BitWriter::new(dst, start_bit);

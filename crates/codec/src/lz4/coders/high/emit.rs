@@ -1,4 +1,4 @@
-//! Writes sequences: literals and the match behind them.
+//! Writes sequences: literals and the match after them.
 
 use super::format::{EXTENSION, MATCH_LEN_MIN, MATCH_LEN_SHORT, RUN_LEN_SHORT};
 

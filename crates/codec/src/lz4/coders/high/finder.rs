@@ -3,7 +3,7 @@
 //!
 //! A match that starts at a place can as well start later, so that the farthest end of any match
 //! never falls from one place to the next. All matches are told by the [`Step`]s in which it rises:
-//! whoever starts at one, or behind it, and ends at its reach or before has a match.
+//! every span that starts at one or after it and ends at its reach or before has a match.
 //!
 //! What reaches farther than all before contains the string that ends there, so that is what is
 //! looked for: the last bytes of it, as many as a rung of the [`Ladder`] has that are not more than
@@ -54,7 +54,7 @@ pub(super) struct Ladder {
     /// Per length of a match, up to the longest string, the highest rung that is not longer.
     rung_of: [u8; RUNG_LEN_MAX + 1],
     effort: Effort,
-    /// No match starts at this place or behind.
+    /// No match starts at this place or after.
     starts_end: usize,
     /// No match reaches farther than this.
     limit: usize,
@@ -183,7 +183,7 @@ impl Rung {
     }
 
     /// Among older places of the string at `string`, which is chained, the one that agrees with up
-    /// to `back_max` bytes more before it, and then that with the most behind it up to `limit`.
+    /// to `back_max` bytes more before it, and then that with the most after it up to `limit`.
     #[inline]
     fn search(
         &self,
@@ -243,7 +243,7 @@ impl Rung {
     }
 
     /// Does the same as [`Rung::search`] where `run` bytes from `string` on are the same. Of each
-    /// older run of that byte only the places are compared that have as much of it before or behind
+    /// older run of that byte only the places are compared that have as much of it before or after
     /// them.
     fn search_runs(
         &self,

@@ -3,7 +3,7 @@
 //! Every cost of LZ4 is a whole number of bytes, so one pass forward over the steps of the match
 //! finder tells for each place what the cheapest way there costs, and whether it ends in a literal
 //! or in which match. It counts all but the token of the literals that a block ends in. Of a match
-//! only the longest form is asked for, and the longest forms that take fewer bytes for their
+//! only the longest form is requested, and the longest forms that take fewer bytes for their
 //! length: the cheapest way to a place hardly ever costs less than that to an earlier one.
 //!
 //! Costs are kept for one chunk of the input at a time, that what never ends takes no more memory
@@ -122,7 +122,7 @@ impl Parse {
         self.arrivals.resize(self.costs.len(), Arrival::default());
     }
 
-    /// The cost of one literal more behind a way of this cost.
+    /// The cost of one literal more after a way of this cost.
     #[inline(always)]
     fn literal_cost(&mut self, cost: u32) -> u32 {
         self.run += 1;

@@ -12,7 +12,7 @@ const HEADERS_LEN: u64 = 3 + 4 + 4;
 const LITERAL_IN_TABLE: u64 = 3 * BIT;
 const CODE_IN_TABLE: u64 = 5 * BIT;
 
-/// Fewer literals are stored as they are (`COMPRESS_LITERALS_SIZE_MIN`).
+/// Fewer literals are stored uncompressed (`COMPRESS_LITERALS_SIZE_MIN`).
 const CODED_LITERALS_MIN: u32 = 64;
 
 /// Symbols of lengths and offsets; all are far below.

@@ -79,7 +79,7 @@ impl Context {
 
     /// Writes one frame of these sequences, which end with an end of block and stand for all of
     /// `src`; the length, which is an error when `dst` is too short. Matches may reach `before`
-    /// bytes back behind the start of `src`: then the frame's blocks are of use only behind others.
+    /// bytes back after the start of `src`: then the frame's blocks are of use only after others.
     pub(super) fn encode(
         &mut self,
         sequences: &[Sequence],

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_has_no_blocks() {
+    fn bytes_that_are_no_frame_have_no_blocks() {
         assert!(blocks(&[]).is_none() && blocks(&MAGIC).is_none() && blocks(b"PK\x03\x04,").is_none());
         assert!(go_on(&mut []).is_none() && go_on(&mut [0, 0, 0]).is_none());
     }

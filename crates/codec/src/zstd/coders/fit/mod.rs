@@ -1,7 +1,7 @@
 //! Filling an output with a Zstandard frame in one parse.
 //!
 //! libzstd parses somewhat more input than will fit; for its strategy `dfast`, [`quick`] does, and
-//! ends just behind that. The parse is cut where it is expected to fill the output, and the entropy
+//! ends just after that. The parse is cut where it is expected to fill the output, and the entropy
 //! stage alone runs over what is before the cut; where need be, once more over the last block with
 //! a corrected cut.
 

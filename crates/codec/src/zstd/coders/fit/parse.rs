@@ -55,7 +55,7 @@ impl Block {
     }
 }
 
-/// Returns the cost of a block that is stored as it is.
+/// Returns the cost of a block that is stored uncompressed.
 fn raw_cost(len: usize) -> u64 {
     (len as u64 + 3) * 8 * BIT
 }

@@ -16,7 +16,7 @@ const TABLE_LOG: u32 = TABLE_LEN.ilog2();
 const WORD_LEN: usize = 8;
 /// Without a match for so long, places are left out, one more each time.
 const PATIENCE: usize = 256;
-/// Inputs are not told apart behind this place: tables are wiped.
+/// Inputs are not told apart after this place: tables are wiped.
 const PLACE_MAX: u32 = 1 << 31;
 /// A prime close to the golden ratio of 2^64.
 const SPREAD: u64 = 0x9E37_79B1_85EB_CA87;
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_earlier_inputs_left_does_not_show() {
+    fn earlier_inputs_leave_no_trace_in_the_output() {
         let mut random = Random::new(2);
         let (src, other) = (text(&mut random, 20_000), text(&mut random, 20_000));
         let parse = |quick: &mut Quick, src: &[u8], tables| {

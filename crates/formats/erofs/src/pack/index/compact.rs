@@ -1,7 +1,7 @@
 //! Indexes of 4 and 2 bytes a logical cluster: packs of entries that share one block number.
 //!
 //! A reader finds a head's block by adding to the pack's number what the heads before it in the
-//! pack take. So all clusters of a pack must be stored one behind the other; where they are not,
+//! pack take. So all clusters of a pack must be stored one after the other; where they are not,
 //! the file cannot have such an index.
 
 use super::heads::{Heads, Kind, Slot};

@@ -25,7 +25,7 @@ impl TreeRules for Rules {
     }
 
     fn finish(&mut self, report: &mut Report<'_>) {
-        if let Some(text) = self.early_holes.told("files with holes, which came with version 3.1") {
+        if let Some(text) = self.early_holes.one_line("files with holes, which came with version 3.1") {
             report.warn("superblock", text);
         }
     }

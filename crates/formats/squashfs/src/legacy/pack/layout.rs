@@ -6,7 +6,7 @@ use super::owners::Owners;
 use crate::legacy::bits::Record;
 use crate::legacy::disk::{self, SuperBlock};
 use crate::legacy::options::Options;
-use crate::pack::{Behind, Duplicates, Fragments, InodeTables, MetadataCodec, lookup_table};
+use crate::pack::{Duplicates, Fragments, InodeTables, MetadataCodec, TrailingSections, lookup_table};
 use crate::{Endian, size_word};
 use packfs_core::{Error, Result, Tree};
 use packfs_format::{Blocks, Placed, Plan, Section};
@@ -25,32 +25,32 @@ pub(super) fn sections(
     let inodes = InodeTables::new(&records, &mut codec, compressed, tree, placed, &plan.first_used)?;
 
     let mut super_block = describe(options, placed, &owners, &inodes);
-    let mut behind = Behind::new(placed.data_end);
-    super_block.inode_table_start = behind.add("inode table", inodes.inodes);
-    super_block.directory_table_start = behind.add("directory table", inodes.listings);
-    let mut table = |owner, rows: &[u8], compressed: bool, behind: &mut Behind| {
+    let mut trailing = TrailingSections::new(placed.data_end);
+    super_block.inode_table_start = trailing.add("inode table", inodes.inodes);
+    super_block.directory_table_start = trailing.add("directory table", inodes.listings);
+    let mut table = |owner, rows: &[u8], compressed: bool, trailing: &mut TrailingSections| {
         let position_len = options.version.position_len();
-        let table = lookup_table(&mut codec, rows, compressed, behind.end, &[], position_len)?;
-        Ok::<_, Error>(behind.add(owner, table.bytes) + table.list_start)
+        let table = lookup_table(&mut codec, rows, compressed, trailing.end, &[], position_len)?;
+        Ok::<_, Error>(trailing.add(owner, table.bytes) + table.list_start)
     };
     let stored = &options.uncompressed;
     let fragments = fragment_rows(options, placed);
     super_block.fragment_table_start =
-        table("fragment table", &fragments, !(stored.fragments || stored.inodes), &mut behind)?;
+        table("fragment table", &fragments, !(stored.fragments || stored.inodes), &mut trailing)?;
     if options.exports {
         super_block.lookup_table_start =
-            table("export table", &inodes.references, !stored.inodes, &mut behind)?;
+            table("export table", &inodes.references, !stored.inodes, &mut trailing)?;
     }
-    super_block.uid_start = behind.add("owners", words(options.endian, owners.users()));
+    super_block.uid_start = trailing.add("owners", words(options.endian, owners.users()));
     if !owners.groups().is_empty() {
-        super_block.gid_start = behind.add("owners", words(options.endian, owners.groups()));
+        super_block.gid_start = trailing.add("owners", words(options.endian, owners.groups()));
     }
-    super_block.bytes_used = behind.end;
-    if !options.version.has_numbers() && behind.end > u64::from(u32::MAX) {
+    super_block.bytes_used = trailing.end;
+    if !options.version.has_numbers() && trailing.end > u64::from(u32::MAX) {
         return Err(too_much(options.version, "the files"));
     }
 
-    let mut sections = behind.sections;
+    let mut sections = trailing.sections;
     debug_assert_eq!(plan.data_start, options.version.super_block_len() as u64);
     sections.push(Section { owner: "superblock", offset: 0, bytes: super_block.to_bytes() });
     Ok(sections)

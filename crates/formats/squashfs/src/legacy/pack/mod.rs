@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_version_lacks_is_named() {
+    fn names_the_losses_of_a_version() {
         let of = |version, kind| {
             let losses = plan(version, kind).unwrap().losses;
             losses.into_iter().map(|loss| (loss.what, loss.refused)).collect::<Vec<_>>()

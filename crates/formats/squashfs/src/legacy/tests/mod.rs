@@ -2,7 +2,7 @@
 //! of its damaged copies.
 //!
 //! The image is made field by field as the C structs of each version have them, so that reader and
-//! writer cannot share a misunderstanding here. Its metadata are stored as they are; images of the
+//! writer cannot share a misunderstanding here. Its metadata are stored uncompressed; images of the
 //! tools of the time are read elsewhere.
 
 mod notices;
@@ -86,7 +86,7 @@ fn base(form: Form, inode_type: u64, number: u64) -> Vec<(u32, u64)> {
     }
 }
 
-/// The true image:
+/// The sound image:
 ///
 /// ```text
 /// /      inode 7, two runs of entries; extended if the version can, with an index entry for each

@@ -75,14 +75,14 @@ impl TreeRules for Rules<'_> {
     }
 
     fn finish(&mut self, report: &mut Report<'_>) {
-        if let Some(text) = self.counts_entries.told("directories count every entry as a link") {
+        if let Some(text) = self.counts_entries.one_line("directories count every entry as a link") {
             report.note("link counts", text);
         }
-        if let Some(text) = self.type_bits.told("inodes have type bits in their mode") {
+        if let Some(text) = self.type_bits.one_line("inodes have type bits in their mode") {
             report.note("modes", text);
         }
         let what = "files of whole blocks name a fragment, and newer kernels refuse to read those";
-        if let Some(text) = self.whole_tails.told(what) {
+        if let Some(text) = self.whole_tails.one_line(what) {
             report.warn("fragments", text);
         }
     }

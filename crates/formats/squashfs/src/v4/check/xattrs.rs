@@ -39,7 +39,7 @@ impl SquashfsVolume {
             let place = Place::at("xattr set", tables.sets.start());
             let read = self.xattr_set(index, place);
             let Some((_, figures)) = report.refused(format_args!("xattr set {index}"), read)? else {
-                // What was refused has been read, too, nobody knows how far.
+                // Refused sets were read as well, up to an unknown position.
                 bytes += XATTR_TOTAL_LEN_MAX as u64;
                 continue;
             };
@@ -58,8 +58,8 @@ impl SquashfsVolume {
             }
         }
         let told = [
-            (unused.told("sets that no inode uses").filter(|_| whole)),
-            sizes.told("sets with a wrong size"),
+            (unused.one_line("sets that no inode uses").filter(|_| whole)),
+            sizes.one_line("sets with a wrong size"),
         ];
         for text in told.into_iter().flatten() {
             report.note("xattr table", text);

@@ -4,7 +4,7 @@
 use super::ids::Ids;
 use super::inodes::Inodes;
 use super::xattrs::XattrTables;
-use crate::pack::{Behind, Duplicates, Fragments, InodeTables, MetadataCodec, lookup_table};
+use crate::pack::{Duplicates, Fragments, InodeTables, MetadataCodec, TrailingSections, lookup_table};
 use crate::v4::codec_options;
 use crate::v4::disk;
 use crate::v4::options::Options;
@@ -30,39 +30,39 @@ pub(super) fn sections(
     let inodes = InodeTables::new(&records, &mut codec, compressed, tree, placed, &plan.first_used)?;
 
     let mut superblock = describe(options, tree, placed, &ids, &xattrs, inodes.root);
-    let mut behind = Behind::new(placed.data_end);
-    superblock.inode_table_start = behind.add("inode table", inodes.inodes).into();
-    superblock.directory_table_start = behind.add("directory table", inodes.listings).into();
-    let mut table = |owner, records: &[u8], compressed: bool, behind: &mut Behind| {
-        let table = lookup_table(&mut codec, records, compressed, behind.end, &[], POSITION_LEN)?;
-        Ok::<_, Error>(behind.add(owner, table.bytes) + table.list_start)
+    let mut trailing = TrailingSections::new(placed.data_end);
+    superblock.inode_table_start = trailing.add("inode table", inodes.inodes).into();
+    superblock.directory_table_start = trailing.add("directory table", inodes.listings).into();
+    let mut table = |owner, records: &[u8], compressed: bool, trailing: &mut TrailingSections| {
+        let table = lookup_table(&mut codec, records, compressed, trailing.end, &[], POSITION_LEN)?;
+        Ok::<_, Error>(trailing.add(owner, table.bytes) + table.list_start)
     };
     let compressed = &options.uncompressed;
     let fragments = fragment_rows(placed);
     superblock.fragment_table_start =
-        table("fragment table", &fragments, !compressed.fragments, &mut behind)?.into();
+        table("fragment table", &fragments, !compressed.fragments, &mut trailing)?.into();
     if options.exports {
         superblock.lookup_table_start =
-            table("export table", &inodes.references, !compressed.inodes, &mut behind)?.into();
+            table("export table", &inodes.references, !compressed.inodes, &mut trailing)?.into();
     }
     let ids: Vec<u8> = ids.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
     superblock.id_table_start =
-        table("id table", &ids, !(compressed.ids || compressed.inodes), &mut behind)?.into();
+        table("id table", &ids, !(compressed.ids || compressed.inodes), &mut trailing)?.into();
     if xattrs.count > 0 {
-        let values_start = behind.add("extended attributes", xattrs.values);
+        let values_start = trailing.add("extended attributes", xattrs.values);
         let header = disk::XattrIdTable {
             xattr_table_start: values_start.into(),
             xattr_ids: xattrs.count.into(),
             unused: 0.into(),
         };
         let (rows, header) = (&xattrs.rows, header.as_bytes());
-        let table = lookup_table(&mut codec, rows, !compressed.xattrs, behind.end, header, POSITION_LEN)?;
+        let table = lookup_table(&mut codec, rows, !compressed.xattrs, trailing.end, header, POSITION_LEN)?;
         superblock.xattr_id_table_start =
-            (behind.add("extended attributes", table.bytes) + table.list_start).into();
+            (trailing.add("extended attributes", table.bytes) + table.list_start).into();
     }
-    superblock.bytes_used = behind.end.into();
+    superblock.bytes_used = trailing.end.into();
 
-    let mut sections = behind.sections;
+    let mut sections = trailing.sections;
     sections.push(Section { owner: "superblock", offset: 0, bytes: superblock.as_bytes().to_vec() });
     let options_at = size_of::<disk::SuperBlock>() as u64;
     let codec_options = codec_options::block(options);

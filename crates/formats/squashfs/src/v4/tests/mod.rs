@@ -62,7 +62,7 @@ impl Inodes {
     }
 }
 
-/// The true image:
+/// The sound image:
 ///
 /// ```text
 /// /      inode 6, extended, two runs of entries with an index entry each

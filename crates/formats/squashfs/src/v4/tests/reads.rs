@@ -202,7 +202,7 @@ fn the_kernel_reads_blocks_of_metadata_whole_and_fragments_too() {
     let a = find(&volume, "a");
     assert_eq!(places(reads.inode(a).unwrap()), [at("inode table"), at("id block"), at("fragment block")]);
     assert_eq!(places(reads.inode(find(&volume, "b")).unwrap()), [at("inode table"), at("id block")]);
-    // The index stands behind the inode of the root.
+    // The index stands after the inode of the root.
     for name in ["a", "c", "sub", "none"] {
         let way = places(reads.name(volume.root(), name.as_bytes()).unwrap());
         assert_eq!(way, [at("inode table"), at("directory table")], "{name}");
