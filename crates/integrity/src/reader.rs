@@ -23,7 +23,7 @@ impl<'a> ImageReader<'a> {
         match self.failed {
             Some(error) => Err(error),
             None if self.position != self.image.len() => {
-                Err(Error::failed(format!("{} changed while it was read", self.image.name())))
+                Err(Error::failed(format!("cannot read {}: it changed while being read", self.image.name())))
             }
             None => Ok(()),
         }

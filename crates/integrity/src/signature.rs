@@ -63,11 +63,11 @@ impl SigningKey {
         if let Ok(key) = boxed().and_then(SecretKeyBox::into_unencrypted_secret_key) {
             return Ok(SigningKey(key));
         }
-        let cannot = |error: PError| Error::failed(format!("the secret key cannot be used: {error}"));
+        let cannot = |error: PError| Error::failed(format!("cannot use the secret key: {error}"));
         // An invalid text is refused without asking for a password.
         let digits = text.lines().nth(1).map(str::trim).filter(|line| line.len() == SECRET_KEY_DIGITS);
         let Some(digits) = digits else {
-            return Err(Error::failed("the secret key cannot be used: it is no key of minisign"));
+            return Err(Error::failed("cannot use the secret key: not a minisign key"));
         };
         if digits.starts_with(NO_PASSWORD) {
             return unchecked(digits).map(SigningKey).map_err(cannot);
@@ -81,7 +81,7 @@ impl SigningKey {
     /// Errors: `Usage` for a comment of several lines; `Io`, `Cancelled`.
     pub fn sign(&self, image: &dyn Image, comment: &str, progress: &dyn Progress) -> Result<String> {
         if comment.chars().any(|c| c == '\n' || c == '\r') {
-            return Err(Error::usage("the comment of a signature is one line"));
+            return Err(Error::usage("cannot sign: the comment has more than one line"));
         }
         progress.begin(Stage::Hash, 1, image.len());
         let mut reader = ImageReader::new(image, None, progress);
@@ -105,7 +105,8 @@ impl VerifyingKey {
             1 => PublicKey::from_base64(text),
             _ => PublicKeyBox::from_string(text).and_then(PublicKeyBox::into_public_key),
         };
-        key.map(VerifyingKey).map_err(|error| Error::usage(format!("no public key of minisign: {error}")))
+        key.map(VerifyingKey)
+            .map_err(|error| Error::usage(format!("cannot use the public key: not a minisign key: {error}")))
     }
 
     /// Returns the key id, as `minisign` prints it.
@@ -125,7 +126,7 @@ impl VerifyingKey {
         copy: Option<&File>,
         progress: &dyn Progress,
     ) -> Result<String> {
-        let none = |why: &str| Error::corrupt("signature", format!("no signature of minisign: {why}"));
+        let none = |why: &str| Error::corrupt("signature", format!("not a minisign signature: {why}"));
         let mut lines = signature.lines();
         // The second and the fourth line are decoded only if they have the right length.
         for digits in SIGNATURE_DIGITS {
@@ -135,11 +136,13 @@ impl VerifyingKey {
         }
         let signature = SignatureBox::from_string(signature).map_err(|error| none(&error.to_string()))?;
         if !signature.is_prehashed() {
-            return Err(Error::unsupported("signature", "one of minisign's old kind, over the whole file"));
+            return Err(Error::unsupported("signature", "legacy minisign format, over the whole file"));
         }
         if signature.keynum() != self.0.keynum() {
             let (theirs, ours) = (id(signature.keynum()), self.id());
-            return Err(Error::failed(format!("the signature was made with key {theirs}, this is {ours}")));
+            return Err(Error::failed(format!(
+                "cannot verify with key {ours}: the signature was made with key {theirs}"
+            )));
         }
         progress.begin(Stage::Verify, 1, image.len());
         let mut reader = ImageReader::new(image, copy, progress);

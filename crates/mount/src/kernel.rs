@@ -68,11 +68,11 @@ impl KernelMount {
     }
 
     fn detached_from(&self, source: &Path) -> Result<OwnedFd> {
-        let cannot = || format!("this kernel has no driver {}", self.driver.name);
+        let cannot = || format!("cannot mount: this kernel has no driver {}", self.driver.name);
         let context = fsopen(self.driver.name, FsOpenFlags::FSOPEN_CLOEXEC).or_io(cannot)?;
         self.configure(&context, source).map_err(|error| {
             let said = messages(&context);
-            let action = format!("the kernel does not mount {:?} as {}", self.image, self.driver.name);
+            let action = format!("cannot mount {:?} as {}", self.image, self.driver.name);
             let error = Error::io(action, error.into());
             if said.is_empty() { error } else { error.hint(format!("the kernel says: {said}")) }
         })
@@ -121,7 +121,7 @@ struct TemporaryMount {
 impl TemporaryMount {
     fn new(mount: impl AsFd) -> Result<Self> {
         let path = record::own_folder()?.join(format!("aside-{}", std::process::id()));
-        std::fs::create_dir(&path).or_io(|| format!("cannot make {path:?}"))?;
+        std::fs::create_dir(&path).or_io(|| format!("cannot create {path:?}"))?;
         let mut aside = TemporaryMount { path, is_mounted: false };
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         move_mount(mount, OsStr::new(""), CWD, &aside.path, flags)

@@ -95,11 +95,11 @@ impl LoopDevice {
                 }
                 Err(Errno::BUSY) => {}
                 Err(error) => {
-                    return Err(Error::io(format!("cannot put {name:?} behind {path:?}"), error.into()));
+                    return Err(Error::io(format!("cannot attach {name:?} to {path:?}"), error.into()));
                 }
             }
         }
-        Err(Error::failed("other processes take every free loop device first"))
+        Err(Error::failed("cannot get a free loop device: other processes take them first"))
     }
 
     /// Returns the path of the device.
@@ -191,7 +191,7 @@ fn is_without_node(error: &std::io::Error, number: u32) -> bool {
 }
 
 fn no_node(path: &Path) -> Error {
-    let what = format!("the kernel has made a loop device, and {path:?} does not appear");
+    let what = format!("the kernel has created a loop device, but {path:?} does not appear");
     Error::failed(what).hint(
         "/dev shows no new devices here, as in many containers: mount devtmpfs on it, or give the container the host's /dev",
     )
@@ -215,7 +215,7 @@ impl<'a> OwnNumber<'a> {
         match sys::make_loop_number(control, number, true) {
             Ok(()) => Ok(Some(OwnNumber { control, number, is_kept: false })),
             Err(Errno::EXIST) => Ok(None),
-            Err(error) => Err(Error::io(format!("cannot make the loop device {number}"), error.into())),
+            Err(error) => Err(Error::io(format!("cannot create loop device {number}"), error.into())),
         }
     }
 

@@ -219,7 +219,7 @@ pub(crate) fn own_folder() -> Result<PathBuf> {
             Err(this) => error = error.or(Some(this)),
         }
     }
-    Err(error.unwrap_or_else(|| Error::failed("there is no folder for records")))
+    Err(error.unwrap_or_else(|| Error::failed("cannot find a directory for records")))
 }
 
 fn make_own(path: &Path) -> Result<()> {
@@ -227,14 +227,14 @@ fn make_own(path: &Path) -> Result<()> {
     let mode = if path == Path::new(ROOT) { 0o755 } else { 0o700 };
     match DirBuilder::new().mode(mode).create(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            return Err(Error::io(format!("cannot make {path:?}"), error));
+            return Err(Error::io(format!("cannot create {path:?}"), error));
         }
         _ => {}
     }
     // In a world-writable directory, another user may have created it first.
     let found = fs::symlink_metadata(path).or_io(|| format!("cannot read {path:?}"))?;
     if !found.is_dir() || found.uid() != uid.as_raw() {
-        return Err(Error::failed(format!("{path:?} belongs to somebody else")));
+        return Err(Error::failed(format!("cannot use {path:?}: it belongs to another user")));
     }
     Ok(())
 }

@@ -23,12 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub fn unmount(path: &Path, drivers: &[&str], lazy: bool) -> Result<()> {
     let at = table::place(path)?;
     let Some(mounted) = table::topmost(&at)? else {
-        let error = Error::failed(format!("nothing is mounted at {path:?}"));
-        return Err(error.hint("packfs mount --list shows what is"));
+        let error = Error::failed(format!("cannot unmount {path:?}: nothing is mounted there"));
+        return Err(error.hint("packfs mount --list lists the mounts of packfs"));
     };
     if !record::is_served(&mounted) && !drivers.contains(&mounted.fs_type.as_str()) {
-        let what = format!("{path:?} is a mount of {}, which packfs never makes", mounted.fs_type);
-        return Err(Error::failed(what).hint("umount takes any mount away"));
+        let what =
+            format!("cannot unmount {path:?}: it is a mount of {}, not made by packfs", mounted.fs_type);
+        return Err(Error::failed(what).hint("umount unmounts any filesystem"));
     }
     let server = record::server_of(&mounted);
     take_away(&mounted, lazy)?;
@@ -62,16 +63,17 @@ fn take_away(mounted: &Mounted, lazy: bool) -> Result<()> {
 }
 
 fn busy(at: &Path) -> Error {
-    let error = Error::failed(format!("{at:?} is in use"));
-    error.hint(format!("fuser -vm {at:?} shows by whom; --lazy takes it away all the same"))
+    let error = Error::failed(format!("cannot unmount {at:?}: it is in use"));
+    error.hint(format!("fuser -vm {at:?} lists its users; --lazy unmounts it when they are done"))
 }
 
 fn by_helper(at: &Path, lazy: bool) -> Result<()> {
     let mut command = Command::new("fusermount3");
     command.arg("-u").args(lazy.then_some("-z")).arg("--").arg(at);
-    let output = command.stdin(Stdio::null()).output().map_err(|error| {
-        Error::io("cannot run fusermount3", error).hint("it comes with the package fuse3")
-    })?;
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| Error::io("cannot run fusermount3", error).hint("install the package fuse3"))?;
     if output.status.success() {
         return Ok(());
     }

@@ -131,8 +131,9 @@ impl<'a> DataRow<'a> {
         let len_padded = len.next_multiple_of(self.unit);
         if let Some(len_max) = self.len_max().filter(|&len_max| len_padded > len_max) {
             let name = self.files[self.current].name();
-            let message = format!("{name} would get {len_padded} bytes of data, {len_max} are allowed");
-            return Err(Error::failed(message).hint("further devices, or larger ones, have room"));
+            let message =
+                format!("cannot write {name}: {len_padded} bytes of data, at most {len_max} are allowed");
+            return Err(Error::failed(message).hint("add devices, or use larger ones"));
         }
         // Padding before another file belongs to this one.
         let is_last = self.current + 1 == self.files.len();

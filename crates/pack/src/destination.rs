@@ -42,8 +42,8 @@ impl Destination {
             let name = "standard output".to_owned();
             let stdout = io::stdout();
             if stdout.is_terminal() {
-                let error = Error::usage("an image would be written to the terminal");
-                return Err(error.hint("name a file, or send standard output to one or to a program"));
+                let error = Error::usage("cannot write an image to the terminal");
+                return Err(error.hint("name a file, or redirect standard output"));
             }
             let pipe = stdout.as_fd().try_clone_to_owned().or_io(|| format!("cannot write to {name}"))?;
             return Ok((Destination::Pipe { name, pipe: pipe.into() }, nameless_file(path)?));
@@ -94,14 +94,14 @@ impl Destination {
             *waiting = Some(file);
             return nameless_file(Path::new(STDOUT));
         }
-        let lack = format!("{folder:?} has no room to see first whether the image fits in {path:?}");
+        let lack = format!("cannot test if the image fits in {path:?}: not enough space in {folder:?}");
         if place.size_limit.max_size.is_some() {
-            let error = Error::failed(format!("{lack}: {free} bytes are free, up to {needed} are needed"));
+            let error = Error::failed(format!("{lack}, {free} bytes are free, up to {needed} are needed"));
             return Err(
-                error.hint("set TMPDIR to a folder with room, or leave --max-size out to write in place")
+                error.hint("set TMPDIR to a directory with more space, or omit --max-size to write in place")
             );
         }
-        progress.warn(&format!("{lack}: what is there is lost if it does not"));
+        progress.warn(&format!("{lack}; if it does not, the previous contents are lost"));
         Ok(file)
     }
 
@@ -169,10 +169,10 @@ impl Destination {
         if end <= *len {
             return Ok(());
         }
-        let message = format!("{path:?} is too small: it has {len} bytes, at least {end} are needed");
+        let message = format!("cannot write to {path:?}: it has {len} bytes, at least {end} are needed");
         Err(Error::too_large(message).hint(match self.is_in_place() {
-            true => "what was on it is gone; nothing mounts it now",
-            false => "what is on it stays as it was; --fit tries denser codecs and larger blocks",
+            true => "its previous contents are lost",
+            false => "it is unchanged; --fit tries denser codecs and larger blocks",
         }))
     }
 
@@ -256,7 +256,7 @@ pub fn temporary_folder() -> PathBuf {
 /// Creates a file in the directory of `path`, unnamed if possible.
 fn create_temporary(path: &Path) -> Result<(File, Option<PathBuf>)> {
     if path.file_name().is_none() {
-        return Err(Error::usage(format!("{path:?} is not a file name")));
+        return Err(Error::usage(format!("cannot write to {path:?}: not a file name")));
     }
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

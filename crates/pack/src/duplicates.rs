@@ -46,8 +46,8 @@ impl Duplicates {
         for (&original, &before) in &self.hashes {
             if matches!(digests.of(original), ContentDigest::Hash(now) if now != before) {
                 let path = context.tree.path(original);
-                let error = Error::failed(format!("{path:?} changed while it was being packed"));
-                return Err(error.hint("pack a snapshot, or stop what writes to it"));
+                let error = Error::failed(format!("cannot pack {path:?}: it changed during packing"));
+                return Err(error.hint("pack a snapshot, or stop the program that writes to it"));
             }
         }
         for (&later, &original) in &self.originals {

@@ -56,11 +56,11 @@ impl Limits {
         Limits::within(allowed, taken, demand, jobs, wanted_len).or_else(|least| match options.memory {
             None => Ok(Limits { worker_count: 1, window_len: demand.window_min }),
             Some(_) => Err(Error::failed(format!(
-                "packing may take {} MiB of memory, but takes {} with one thread",
+                "cannot pack within {} MiB of memory: {} MiB are needed with one thread",
                 allowed / MIB,
                 least.div_ceil(MIB)
             ))
-            .hint("smaller blocks, dictionaries and lower levels need less")),
+            .hint("use smaller blocks, a smaller dictionary or a lower level")),
         })
     }
 
@@ -118,11 +118,11 @@ pub(crate) fn check_verify(options: &PackOptions, node_count: u32) -> Result<()>
     }
     let who = if options.memory.is_some() { "--memory" } else { "the control group" };
     Err(Error::failed(format!(
-        "packing may take {} MiB of memory ({who}), but takes {} to read the image back",
+        "cannot verify the image within {} MiB of memory ({who}): {} MiB are needed",
         allowed / MIB,
         least.div_ceil(MIB)
     ))
-    .hint("--no-verify does not read it back; allowing more memory does"))
+    .hint("allow more memory, or use --no-verify"))
 }
 
 /// Least memory for samples of blocks, in bytes.

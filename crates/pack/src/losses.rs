@@ -14,10 +14,10 @@ pub(crate) fn accept(format: &str, losses: &[Loss], lossy: bool, progress: &dyn 
     if refused.is_empty() {
         return Ok(());
     }
-    let message = format!("{format} cannot hold everything in this source: {}", refused.join("; "));
+    let message = format!("cannot pack this source as {format} without loss: {}", refused.join("; "));
     let hint = match losses.iter().any(|loss| loss.fatal) {
-        true => "leave out what has no place, by --exclude, or pack another format",
-        false => "--lossy packs what can be held",
+        true => "exclude these files by --exclude, or use another format",
+        false => "--lossy accepts the loss",
     };
     Err(Error::failed(message).hint(hint))
 }

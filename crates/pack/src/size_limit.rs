@@ -41,7 +41,8 @@ impl Place {
 pub(crate) fn check(len: u64, len_max: Option<u64>, name: &str, is_whole: bool) -> Result<()> {
     let Some(len_max) = len_max.filter(|&len_max| len > len_max) else { return Ok(()) };
     let least = if is_whole { "" } else { "at least " };
-    let message = format!("the image for {name} has {least}{len} bytes, at most {len_max} are allowed");
-    let error = Error::too_large(message).hint(format!("{name} stays as it was"));
+    let message =
+        format!("cannot write {name}: the image has {least}{len} bytes, at most {len_max} are allowed");
+    let error = Error::too_large(message).hint(format!("{name} is unchanged"));
     Err(error.hint("--fit tries denser codecs and larger blocks; --optimize size is the densest"))
 }

@@ -266,12 +266,14 @@ fn len_bound<E: Engine>(tree: &Tree, plan: &Plan<E>) -> u64 {
 /// Errors: `Usage` for two outputs with the same path.
 fn check_names(files: &[DataFile], output: &Path) -> Result<()> {
     if files.iter().any(|file| file.path == output) {
-        return Err(Error::usage(format!("{output:?} cannot be both the image and the file of its data")));
+        return Err(Error::usage(format!("cannot write {output:?}: it is both the image and its data file")));
     }
     let is_again =
         |(index, file): &(usize, &DataFile)| files[..*index].iter().any(|other| other.path == file.path);
     match files.iter().enumerate().find(is_again) {
-        Some((_, file)) => Err(Error::usage(format!("{:?} cannot be two files of data", file.path))),
+        Some((_, file)) => {
+            Err(Error::usage(format!("cannot write {:?}: it is named for two data files", file.path)))
+        }
         None => Ok(()),
     }
 }

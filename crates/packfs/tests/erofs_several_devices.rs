@@ -147,7 +147,7 @@ fn wrong_wishes_for_several_devices_are_told() {
     assert!(refused(&[("device-of", "file=0")]).contains("GLOB=N is allowed"));
     assert!(refused(&[("device-size", "1M+")]).contains("SIZE[+SIZE...] is allowed"));
     assert!(refused(&[("device-size", "1M+2M+3M")]).contains("3 sizes"));
-    assert!(refused(&[("device", "ONE")]).contains("cannot be two files of data"));
+    assert!(refused(&[("device", "ONE")]).contains("named for two data files"));
     let text = refused(&[("device-size", "128K")]);
     assert!(text.contains("other") && text.contains("131072 are allowed"), "{text}");
     let left: Vec<_> =

@@ -248,7 +248,9 @@ impl Loader<'_> {
     fn doubt(&mut self, open: &Open, entry: &DirEntry, inode: &Inode) -> Result<()> {
         let (claim, truth) = (entry.file_type, inode.kind.file_type());
         let fault = match inode.doubt {
-            _ if claim != truth => format!("its entry says {}, its inode {}", claim.word(), truth.word()),
+            _ if claim != truth => {
+                format!("its entry says {}, its inode {}", claim.word(), truth.word())
+            }
             Some(doubt) => doubt.to_owned(),
             None => return Ok(()),
         };

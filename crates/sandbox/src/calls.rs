@@ -176,7 +176,7 @@ pub(crate) fn restrict(sandbox: &Sandbox) -> Result<Option<String>> {
         return Ok(Some("packfs has no list of calls for this machine".into()));
     };
     let program = program(arch, if sandbox.system_v { SYSTEM_V } else { &[] })
-        .map_err(|error| Error::failed(format!("cannot put the list of system calls together: {error}")))?;
+        .map_err(|error| Error::failed(format!("cannot compile the list of system calls: {error}")))?;
     match seccompiler::apply_filter_all_threads(&program) {
         Ok(()) => Ok(None),
         Err(error) => Ok(Some(format!("the kernel refuses it: {error}"))),

@@ -69,5 +69,5 @@ fn add(ruleset: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Resu
 }
 
 fn refused(error: RulesetError) -> Error {
-    Error::failed(format!("Landlock refuses to restrict this process: {error}"))
+    Error::failed(format!("cannot restrict this process by Landlock: {error}"))
 }

@@ -119,7 +119,7 @@ impl Sandbox {
         if applied.is_whole() {
             return Ok(applied);
         }
-        Err(Error::failed(format!("the sandbox that is required is not whole: {applied}"))
+        Err(Error::failed(format!("cannot apply the required sandbox: {applied}"))
             .hint("Landlock needs Linux 5.19, and lsm=...,landlock where a list of modules is given at boot"))
     }
 }

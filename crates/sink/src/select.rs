@@ -207,7 +207,7 @@ impl Selection {
             }
         } else {
             Error::failed(format!("\"{text}\": nothing in the image matches"))
-                .hint("* and ? stop at a slash; ** stands for any number of directories")
+                .hint("* and ? stop at a slash; ** matches any number of directories")
         })
     }
 }

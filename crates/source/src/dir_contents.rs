@@ -162,8 +162,8 @@ impl DirReader<'_> {
     }
 
     fn changed(&self) -> Error {
-        Error::failed(format!("{} changed while it was being packed", self.name()))
-            .hint("pack a snapshot, or stop what writes to it")
+        Error::failed(format!("cannot pack {}: it changed during packing", self.name()))
+            .hint("pack a snapshot, or stop the program that writes to it")
     }
 
     /// Errors: `Failed` for a file that changed since the scan.

@@ -148,7 +148,10 @@ fn to_aufs(tree: &Tree) -> Result<Tree> {
             let mark = [WHITEOUT_PREFIX, name].concat();
             let mut at = path.clone();
             at.pop();
-            at.push(Name::new(&mark).map_err(|why| Error::failed(format!("the mark for {path:?}: {why}")))?);
+            at.push(
+                Name::new(&mark)
+                    .map_err(|why| Error::failed(format!("cannot create a whiteout for {path:?}: {why}")))?,
+            );
             rewrite.add(&at, EMPTY_FILE, node.meta, without(xattrs, WHITEOUT_XATTRS))?;
             continue;
         }
@@ -281,6 +284,6 @@ mod tests {
     fn names_that_are_too_long_for_a_mark_are_refused() {
         let long = format!("{}=", "n".repeat(252));
         let error = respell(tree(&[&long]), Whiteouts::Aufs).err().unwrap();
-        assert!(error.to_string().contains("the mark for"), "{error}");
+        assert!(error.to_string().contains("a whiteout for"), "{error}");
     }
 }

@@ -84,7 +84,7 @@ fn a_file_that_changes_while_it_is_read_is_an_error_that_names_it() {
         reader.check_unchanged().unwrap();
         change(&folder.path().join(name));
         let error = reader.check_unchanged().unwrap_err().to_string();
-        assert!(error.contains(name) && error.contains("changed while"), "{error}");
+        assert!(error.contains(name) && error.contains("changed during packing"), "{error}");
         assert!(loaded.contents.open(content).is_err(), "{name}");
     }
 }

@@ -223,8 +223,8 @@ fn errors_name_the_line_what_was_found_and_what_is_allowed() {
         ("file /\n", 2, &["root must be a directory"]),
         ("file a from=nowhere\n", 2, &["cannot open", "nowhere"]),
         ("file a from=.\n", 2, &["not a regular file"]),
-        ("file a from=root.manifest size=1\n", 2, &["bytes long", "size=1"]),
-        ("file a from=root.manifest offset=1000000\n", 2, &["bytes long", "offset=1000000"]),
+        ("file a from=root.manifest size=1\n", 2, &["bytes, the line says", "size=1"]),
+        ("file a from=root.manifest offset=1000000\n", 2, &["bytes, the line says", "offset=1000000"]),
     ] {
         let error = Fixture::new(lines).error().to_string();
         assert!(error.contains(&format!("root.manifest:{at}: ")), "{lines:?}: {error}");
@@ -277,7 +277,8 @@ fn skips_unreadable_files_and_their_links_with_keep_going() {
         .collect();
     assert_eq!(there, ["c", "e"]);
     let notes = &loaded.notes.unreadable;
-    let expected = [(3, "nowhere"), (7, "regular file"), (8, "bytes long"), (2, "left out"), (4, "left out")];
+    let expected =
+        [(3, "nowhere"), (7, "regular file"), (8, "bytes, the line says"), (2, "left out"), (4, "left out")];
     assert_eq!(notes.len(), expected.len(), "{notes:?}");
     for (note, (line, words)) in notes.iter().zip(expected) {
         assert!(note.contains(&format!("root.manifest:{line}: ")) && note.contains(words), "{note}");
@@ -365,5 +366,5 @@ fn an_added_file_that_changes_before_it_is_read_is_an_error() {
         panic!("b is a file")
     };
     let error = loaded.contents.open(content).map(|_| ()).unwrap_err();
-    assert!(error.to_string().contains("changed while it was being packed"), "{error}");
+    assert!(error.to_string().contains("changed during packing"), "{error}");
 }

@@ -288,7 +288,7 @@ fn a_wrong_entry_is_refused_by_its_number_with_what_is_allowed() {
         ("c /dev/console 0600 0 0 5 1 mode=0600", 2, &["key \"mode\"", "twice"]),
         ("flie c", 2, &["type \"flie\""]),
         ("x /dev/console", 2, &["type \"x\"", "char", "hint: "]),
-        ("/etc/motd f 644 0 0 cat x", 2, &["type \"f\" behind a path", "hint: put the type first"]),
+        ("/etc/motd f 644 0 0 cat x", 2, &["type \"f\" after a path", "hint: put the type first"]),
         ("c", 2, &["without a path"]),
         ("l /a 0777 0 0", 2, &["MODE UID GID TARGET"]),
         ("d /a/../b 0755 0 0", 2, &["\"..\""]),

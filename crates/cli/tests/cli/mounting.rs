@@ -315,7 +315,7 @@ fn what_is_in_use_stays_unless_asked_lazily() {
         assert_eq!(&buf, b"NAME");
     }
     fixture.run(["umount", "at"]).failed(1, &["nothing is mounted"]);
-    fixture.run(["umount", "/proc"]).failed(1, &["packfs never makes"]);
+    fixture.run(["umount", "/proc"]).failed(1, &["not made by packfs"]);
 }
 
 #[test]

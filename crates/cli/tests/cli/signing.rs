@@ -94,7 +94,7 @@ fn minisign_and_packfs_verify_each_other() {
     assert!(old.0, "{}", old.1);
     fixture
         .run(["verify", "root.sqfs", "-p", "key.pub", "--signature", "old.minisig"])
-        .failed(4, &["old kind"]);
+        .failed(4, &["legacy"]);
 }
 
 #[test]
@@ -131,5 +131,5 @@ fn a_key_that_minisign_made_without_a_password_signs() {
     std::fs::write(fixture.path("damaged.key"), damaged).unwrap();
     let refused = fixture.run(["sign", "signed.sqfs", "-s", "damaged.key"]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("cannot be used"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("cannot use the secret key"), "{}", refused.stderr);
 }

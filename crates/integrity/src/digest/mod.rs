@@ -50,7 +50,7 @@ impl FromStr for TreeDigest {
     /// Errors: `Usage` for an invalid digest; `Unsupported` for one of another version.
     fn from_str(text: &str) -> Result<Self> {
         let refuse = || {
-            let error = Error::usage(format!("{text:?} is no digest of a tree"));
+            let error = Error::usage(format!("{text:?} is not the digest of a tree"));
             error.hint(format!("it has the form {VERSION}:sha256: and 64 hexadecimal digits"))
         };
         let mut fields = text.split(':');

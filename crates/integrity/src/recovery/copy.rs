@@ -45,7 +45,7 @@ pub fn mend_copy(
 
 /// Copies the readable parts of an image; others become holes, which repaired blocks replace.
 fn copy(image: &dyn Image, out: &File, len: u64, progress: &dyn Progress) -> Result<()> {
-    let cannot = || "cannot write a mended copy";
+    let cannot = || "cannot write a repaired copy";
     out.set_len(len).or_io(cannot)?;
     let mut large = vec![0; 256 * COPY_LEN];
     let mut at = 0;
@@ -69,7 +69,7 @@ fn copy_around(image: &dyn Image, out: &File, start: u64, len: usize) -> Result<
     for offset in (0..len).step_by(COPY_LEN) {
         let at = start + offset as u64;
         if let Ok(read) = image.read_at(at, &mut small[..COPY_LEN.min(len - offset)]) {
-            out.write_all_at(&small[..read], at).or_io(|| "cannot write a mended copy")?;
+            out.write_all_at(&small[..read], at).or_io(|| "cannot write a repaired copy")?;
         }
     }
     Ok(())

@@ -56,7 +56,7 @@ impl RecoveryIndex {
     pub fn read(file: &dyn Image) -> Result<Self> {
         let subject = || format!("recovery file {}", file.name());
         let Some(first) = first_page(file) else {
-            return Err(Error::corrupt(subject(), "it holds no page of an index"));
+            return Err(Error::corrupt(subject(), "no page of an index found"));
         };
         let params = first.params;
         let count = 2 * params.page_count();

@@ -38,7 +38,7 @@ impl RecoveryParams {
     /// Errors: `Usage` for an empty image, one that is too long, and percentages outside 1 to 100.
     pub fn new(image_len: u64, percent: u32) -> Result<Self> {
         if !(1..=100).contains(&percent) {
-            return Err(Error::usage(format!("{percent} percent of recovery data: 1 to 100 are possible")));
+            return Err(Error::usage(format!("{percent} percent of recovery data: 1 to 100 are allowed")));
         }
         let block_len = image_len.div_ceil(DATA_BLOCKS_MAX).max(1).next_multiple_of(PAGE_LEN);
         if image_len == 0 || block_len > BLOCK_LEN_MAX {

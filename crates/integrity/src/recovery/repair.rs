@@ -123,7 +123,7 @@ pub fn mend(
         return Ok(());
     }
     progress.begin(Stage::Data, 1, u64::from(params.data_count) * u64::from(params.block_len));
-    let cannot = || format!("cannot write mended blocks of {}", image.name());
+    let cannot = || format!("cannot write repaired blocks of {}", image.name());
     let mut lost = vec![false; params.data_count as usize];
     for block in &state.lost {
         lost[*block as usize] = true;
@@ -151,8 +151,9 @@ pub fn mend(
             out.read_exact_at(part, start + offset).or_io(cannot)
         })?;
         if found != *index.data_checksum(*block) {
-            let fault = format!("block {block} is not what it was after it was mended");
-            return Err(Error::corrupt(image.name(), fault).hint("image or recovery file changed meanwhile"));
+            let fault = format!("block {block} is still damaged after repair");
+            return Err(Error::corrupt(image.name(), fault)
+                .hint("the image or the recovery file changed during repair"));
         }
     }
     Ok(())

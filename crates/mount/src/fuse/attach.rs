@@ -37,7 +37,7 @@ fn is_missing(error: &Error) -> bool {
 
 fn explained(refused: Errno, helper: Error) -> Error {
     let refused = std::io::Error::from(refused);
-    helper.hint(format!("without it only root mounts (mount: {refused}); it comes with the package fuse3"))
+    helper.hint(format!("without it only root can mount (mount: {refused}); install the package fuse3"))
 }
 
 fn direct(at: &Path, root: &Inode, options: &FuseOptions) -> rustix::io::Result<OwnedFd> {
@@ -88,7 +88,7 @@ fn refusal(at: &Path, said: &str) -> Error {
     let said = said.strip_prefix("fusermount3: ").unwrap_or(said);
     let error = Error::failed(format!("cannot mount on {at:?}: {HELPER}: {said}"));
     if said.contains("allow_other") {
-        return error.hint("root allows it to everybody by the line user_allow_other in /etc/fuse.conf");
+        return error.hint("root can permit it by the line user_allow_other in /etc/fuse.conf");
     }
     error
 }

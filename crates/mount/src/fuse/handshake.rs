@@ -80,7 +80,7 @@ pub(crate) fn shake_hands(device: &mut Device, options: &InitOptions) -> Result<
         }
         if asked.major < abi::VERSION || asked.minor < abi::MINOR_MIN {
             device.answer(unique, Err(Errno::PROTO));
-            let found = format!("the kernel speaks version {}.{}", asked.major, asked.minor);
+            let found = format!("the kernel has version {}.{}", asked.major, asked.minor);
             let needed = format!("{}.{} is needed (Linux 5.4)", abi::VERSION, abi::MINOR_MIN);
             return Err(Error::unsupported("FUSE", format!("{found}, {needed}")));
         }
@@ -101,7 +101,7 @@ fn cannot() -> &'static str {
 }
 
 fn unmounted() -> Error {
-    Error::failed("it was unmounted before it answered")
+    Error::failed("cannot mount: it was unmounted during the handshake")
 }
 
 fn answer(asked: &InitIn, flags: u32, options: &InitOptions) -> InitOut {

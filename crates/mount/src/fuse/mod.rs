@@ -149,7 +149,7 @@ impl FuseMount {
         let root = engine.volume().inode(options.root)?;
         if root.kind != InodeKind::Directory {
             let word = root.kind.file_type().word();
-            return Err(Error::failed(format!("what is to be mounted is a {word}, not a directory")));
+            return Err(Error::failed(format!("cannot mount a {word}: not a directory")));
         }
         let trace = options.trace.as_ref().map(|trace| trace.writer(options.root)).transpose()?;
         let fd = attach::attach(&at, &root, options)?;
@@ -223,7 +223,7 @@ impl FuseMount {
     pub fn wait(mut self) -> Result<()> {
         let mut outcome = Ok(());
         for thread in std::mem::take(&mut self.threads) {
-            let ended = thread.join().unwrap_or_else(|_| Err(Error::failed("a thread that serves has died")));
+            let ended = thread.join().unwrap_or_else(|_| Err(Error::failed("a serving thread has panicked")));
             outcome = outcome.and(ended);
         }
         outcome

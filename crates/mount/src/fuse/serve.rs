@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -> Result<()> {
     let mut room = AnswerBuffers::default();
     loop {
-        let next = device.next().or_io(|| "the kernel does not talk to us about the mount any more")?;
+        let next = device.next().or_io(|| "cannot read requests from the kernel")?;
         let Some(Request { header, body: asked }) = next else { return Ok(()) };
         requests.fetch_add(1, Ordering::Relaxed);
         let busy = served.busy();

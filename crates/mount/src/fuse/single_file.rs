@@ -110,7 +110,7 @@ impl SingleFile {
     pub fn open(&self, writable: bool) -> Result<File> {
         let flags = if writable { OFlags::RDWR } else { OFlags::RDONLY };
         let file = rustix::fs::openat(&self.root, NAME, flags | OFlags::CLOEXEC, Mode::empty());
-        Ok(File::from(file.or_io(|| "cannot open the file that we serve")?))
+        Ok(File::from(file.or_io(|| "cannot open the served file")?))
     }
 
     /// Ends the threads that return from the contents in time; once the last one has ended,

@@ -84,9 +84,8 @@ impl Base {
             _ => {
                 let (base, wanted) = (words(&base), words(&wanted));
                 let name = self.image.name();
-                let what =
-                    format!("{name} cannot be the base: it is {base}, the new image is to be {wanted}");
-                let hint = "the base must have the format, codec, level and block size that are asked for";
+                let what = format!("cannot use {name} as the base: it is {base}, the new image is {wanted}");
+                let hint = "the base must have the requested format, codec, level and block size";
                 Err(Error::usage(what).hint(hint))
             }
         }

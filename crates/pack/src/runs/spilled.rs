@@ -40,7 +40,8 @@ impl Spilled {
                 bytes.extend(row.file.to_le_bytes());
                 bytes.extend(row.block.to_le_bytes());
             }
-            file.write_all_at(&bytes, at).or_io(|| format!("cannot write beside {output:?}"))?;
+            file.write_all_at(&bytes, at)
+                .or_io(|| format!("cannot write a temporary file beside {output:?}"))?;
             at += bytes.len() as u64;
         }
         let fences = rows.chunks(PAGE_ROWS).map(|page| page[0].hash).collect();
@@ -68,7 +69,7 @@ impl Spilled {
     fn page(&self, page: usize) -> Result<Vec<Sample>> {
         let start = page * PAGE_ROWS;
         let mut bytes = vec![0; (self.rows - start).min(PAGE_ROWS) * ROW_LEN];
-        let cannot = || "cannot read samples of blocks that were put aside";
+        let cannot = || "cannot read a temporary file with samples of blocks";
         self.file.read_exact_at(&mut bytes, (start * ROW_LEN) as u64).or_io(cannot)?;
         let (rows, _) = bytes.as_chunks::<ROW_LEN>();
         let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));

@@ -118,5 +118,5 @@ fn the_file_that_changed_is_named() {
     let output = folder.path().join("image");
     let packed = pack_judged(&tree, &liar, &*packer("squashfs", "zstd:1"), &output, Box::new(|_, _| Ok(())));
     let error = packed.unwrap_err().to_string();
-    assert!(error.contains("\"a-twin\" changed while it was being packed"), "{error}");
+    assert!(error.contains("cannot pack \"a-twin\": it changed during packing"), "{error}");
 }

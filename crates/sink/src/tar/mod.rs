@@ -214,7 +214,7 @@ impl Archive<'_, '_> {
         if self.current.as_ref().is_none_or(|current| current.index != index) {
             self.write_headers()?;
             let Some(current) = &mut self.current else {
-                return Err(Error::failed("contents came for a file that the archive has no entry for"));
+                return Err(Error::failed("cannot write the archive: contents without an entry"));
             };
             current.index = index;
         }

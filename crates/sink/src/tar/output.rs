@@ -172,7 +172,8 @@ impl<'a> Output<'a> {
                 let next = empty.try_recv().unwrap_or_default();
                 let chunk = std::mem::replace(&mut self.chunk, next);
                 // The writer has stopped, and returns its error.
-                full.send(chunk).map_err(|_| Error::failed("the archive is written no further"))?;
+                full.send(chunk)
+                    .map_err(|_| Error::failed("cannot write the archive: the writer has stopped"))?;
             }
             Target::Place(out, at) => {
                 for part in &self.chunk.parts {

@@ -120,7 +120,7 @@ impl PieceSink for Worker<'_> {
         let place = self.places.get().and_then(|places| places.get(file_index));
         let at = place
             .and_then(|place| place.of(offset, bytes.len() as u64))
-            .ok_or_else(|| Error::failed("contents came for a file that the archive has no room for"))?;
+            .ok_or_else(|| Error::failed("cannot write the archive: contents without a place"))?;
         write_at(self.out, at, bytes)
     }
 

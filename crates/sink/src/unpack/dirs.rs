@@ -92,8 +92,7 @@ impl<'a> Dirs<'a> {
             errno.into(),
         );
         if matches!(errno, Errno::NOTDIR | Errno::LOOP) {
-            return error
-                .hint("something else has put a file or link in its place; links are never followed");
+            return error.hint("another process replaced it by a file or link; links are never followed");
         }
         error
     }

@@ -189,7 +189,7 @@ impl<'a> Filling<'a> {
             let Some(oldest) = partial.queue.pop_front() else { return Ok(()) };
             let Some(fd) = partial.open.remove(&oldest) else { continue };
             let stat = rustix::fs::fstat(&*fd)
-                .map_err(|errno| self.maker.cannot("look at", &self.files[oldest], errno))?;
+                .map_err(|errno| self.maker.cannot("read the attributes of", &self.files[oldest], errno))?;
             partial.closed.insert(oldest, (stat.st_dev, stat.st_ino));
         }
         // Complete files accumulate in the queue before one that stays open long.
@@ -205,9 +205,10 @@ impl<'a> Filling<'a> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = rustix::fs::openat(dir, met.name, flags, Mode::empty());
         let fd = fd.map_err(|errno| self.maker.cannot("open", met, errno))?;
-        let stat = rustix::fs::fstat(&fd).map_err(|errno| self.maker.cannot("look at", met, errno))?;
+        let stat = rustix::fs::fstat(&fd)
+            .map_err(|errno| self.maker.cannot("read the attributes of", met, errno))?;
         if (stat.st_dev, stat.st_ino) != identity {
-            return Err(self.maker.cannot("go on writing", met, Errno::STALE));
+            return Err(self.maker.cannot("continue writing", met, Errno::STALE));
         }
         Ok(fd.into())
     }

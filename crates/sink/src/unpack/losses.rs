@@ -127,9 +127,9 @@ impl Failures {
         let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         match found {
             None => Ok(()),
-            Some((error, 1)) => Err(error.hint("this file was left out; everything else is in place")),
+            Some((error, 1)) => Err(error.hint("this file was skipped; all others are in place")),
             Some((error, count)) => {
-                Err(error.hint(format!("{count} files were left out like this; everything else is in place")))
+                Err(error.hint(format!("{count} files were skipped; all others are in place")))
             }
         }
     }

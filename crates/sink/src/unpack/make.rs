@@ -67,7 +67,7 @@ impl Maker<'_> {
         let error = Error::io(format!("cannot {what} {:?}", self.path(met)), errno.into());
         match errno {
             Errno::EXIST => {
-                error.hint("something made it meanwhile, or two names are one to this filesystem")
+                error.hint("another process created it, or this filesystem treats two names as equal")
             }
             _ => error,
         }
@@ -99,7 +99,7 @@ impl Maker<'_> {
         let dir = dirs.get(met.dir)?;
         let mode = mode_bits(self.restore.mode_to_make_dir(self.tree.node(met.node)));
         self.make(dir, met.name, || rustix::fs::mkdirat(dir, met.name, mode))
-            .map_err(|errno| self.cannot("make directory", met, errno))
+            .map_err(|errno| self.cannot("create directory", met, errno))
     }
 
     /// Makes an existing directory accessible until it gets its final permissions.
@@ -112,7 +112,7 @@ impl Maker<'_> {
     pub(super) fn file(&self, dir: BorrowedFd<'_>, met: &WalkEntry<'_>, mode: u16) -> Result<File> {
         self.make(dir, met.name, || rustix::fs::openat(dir, met.name, MAKE_FILE, mode_bits(mode)))
             .map(File::from)
-            .map_err(|errno| self.cannot("make file", met, errno))
+            .map_err(|errno| self.cannot("create file", met, errno))
     }
 
     /// Creates and finishes a node without contents. Returns false if it could not be created,
@@ -123,7 +123,7 @@ impl Maker<'_> {
         match &node.kind {
             NodeKind::Symlink(target) => {
                 self.make(dir, met.name, || rustix::fs::symlinkat(&target[..], dir, met.name))
-                    .map_err(|errno| self.cannot("make symlink", met, errno))?;
+                    .map_err(|errno| self.cannot("create symlink", met, errno))?;
                 self.restore.finish_at(dir, met.name, met.node, CreatedWith { mode: None });
                 Ok(true)
             }
@@ -170,7 +170,7 @@ impl Maker<'_> {
                 self.losses.add(kind, || self.path(met), errno);
                 Ok(false)
             }
-            Err(errno) => Err(self.cannot("make", met, errno)),
+            Err(errno) => Err(self.cannot("create", met, errno)),
         }
     }
 
@@ -187,8 +187,8 @@ impl Maker<'_> {
             rustix::fs::linkat(old_dir, first.name, new_dir, met.name, AtFlags::empty())
         })
         .map_err(|errno| {
-            let error = self.cannot("make hard link", met, errno);
-            error.hint(format!("it is a further name of {:?}", self.path(first)))
+            let error = self.cannot("create hard link", met, errno);
+            error.hint(format!("it is a hard link to {:?}", self.path(first)))
         })
     }
 

@@ -31,7 +31,7 @@ impl Target {
         let made = match mkdirat(CWD, path, Mode::RWXU) {
             Ok(()) => true,
             Err(Errno::EXIST) => false,
-            Err(errno) => return Err(Error::io(format!("cannot make directory {path:?}"), errno.into())),
+            Err(errno) => return Err(Error::io(format!("cannot create directory {path:?}"), errno.into())),
         };
         let fd = openat(CWD, path, OPEN_DIR, Mode::empty()).map_err(|errno| {
             let error = Error::io(format!("cannot open directory {path:?}"), errno.into());
@@ -42,8 +42,8 @@ impl Target {
         let fresh =
             made || is_empty(&fd).map_err(|e| Error::io(format!("cannot read {path:?}"), e.into()))?;
         if !fresh && existing == Existing::Refuse {
-            return Err(Error::failed(format!("directory {path:?} is not empty"))
-                .hint("unpack into a new directory; or --existing merge, replace, skip or keep-newer says what to do"));
+            return Err(Error::failed(format!("cannot unpack into {path:?}: directory is not empty"))
+                .hint("use a new directory, or --existing merge, replace, skip or keep-newer"));
         }
         let own = fstat(&fd).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw());
         let closed = fresh && close_to_others(&fd).is_ok();
@@ -101,7 +101,9 @@ impl<'a> ConflictScan<'a> {
         let there = match statat(self.dirs.get(met.dir)?, met.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(true),
-            Err(errno) => return Err(Error::io(format!("cannot look at {:?}", place()), errno.into())),
+            Err(errno) => {
+                return Err(Error::io(format!("cannot read the attributes of {:?}", place()), errno.into()));
+            }
         };
         let node = self.tree.node(met.node);
         let dir_there = FileType::from_raw_mode(there.st_mode) == FileType::Directory;
@@ -112,16 +114,19 @@ impl<'a> ConflictScan<'a> {
             }
             (false, true) => {
                 let word = node.kind.file_type().word();
-                Err(Error::failed(format!("{:?}: a directory is in the way of a {word}", place())))
+                Err(Error::failed(format!(
+                    "cannot unpack {:?}: a directory is in the way of a {word}",
+                    place()
+                )))
             }
-            (true, false) if !matches!(self.existing, Existing::Replace | Existing::KeepNewer) => {
-                Err(Error::failed(format!("{:?}: a file is in the way of a directory", place())))
-            }
+            (true, false) if !matches!(self.existing, Existing::Replace | Existing::KeepNewer) => Err(
+                Error::failed(format!("cannot unpack {:?}: a file is in the way of a directory", place())),
+            ),
             (true, false) => Ok(true),
             (false, false) => match self.existing {
                 Existing::Refuse | Existing::Merge => {
-                    Err(Error::failed(format!("{:?} exists already", place()))
-                        .hint("say whether to replace or to skip files that exist"))
+                    Err(Error::failed(format!("cannot unpack {:?}: it exists already", place()))
+                        .hint("use --existing replace or --existing skip"))
                 }
                 Existing::Replace => Ok(true),
                 Existing::Skip => Ok(false),

@@ -161,7 +161,8 @@ impl Additions {
                 row.lay_over(builder, shaping, next_id).map_err(|error| error.at(&row.place))?;
             }
             let ids = next_id.checked_add(list.contents.count());
-            next_id = ids.ok_or_else(|| Error::failed("the source leaves no numbers for files to add"))?;
+            next_id =
+                ids.ok_or_else(|| Error::failed("cannot add files: the source uses all content numbers"))?;
         }
         let links = self.0.iter().flat_map(|list| &list.rows).filter_map(|row| match &row.made {
             EntryNode::Link(target) => Some((row, target)),

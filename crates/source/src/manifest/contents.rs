@@ -96,8 +96,8 @@ impl ManifestContents {
             (Some(offset), Some(len)) => format!("offset={offset} size={len}"),
             (offset, None) => format!("offset={}", offset.unwrap_or(0)),
         };
-        Error::failed(format!("{} is {file_len} bytes long, the line says {wanted}", self.name(path)))
-            .hint("without offset= and size= a file is taken as it is")
+        Error::failed(format!("{} has {file_len} bytes, the line says {wanted}", self.name(path)))
+            .hint("omit offset= and size= to use the whole file")
     }
 
     /// Opens a host file and returns its attributes.
@@ -122,8 +122,8 @@ impl ManifestContents {
     }
 
     fn changed(&self, row: &HostRow) -> Error {
-        Error::failed(format!("{} changed while it was being packed", self.name(&row.path)))
-            .hint("stop what writes to it")
+        Error::failed(format!("cannot pack {}: it changed during packing", self.name(&row.path)))
+            .hint("stop the program that writes to it")
     }
 }
 

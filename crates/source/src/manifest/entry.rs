@@ -307,7 +307,7 @@ fn in_our_order(mut words: Vec<Word>) -> Result<Vec<Word>, Fault> {
         b"d" | b"p" | b"m" => 5,
         other => {
             let fault =
-                format!("type \"{}\" behind a path: d, c, b, p and m are allowed there", escaped(other));
+                format!("type \"{}\" after a path: d, c, b, p and m are allowed there", escaped(other));
             return Err(Fault::new(fault).hint("put the type first: f /etc/motd 0644 0 0 HOSTFILE"));
         }
     };

@@ -56,14 +56,14 @@ fn bare<'a>(rest: &'a [u8], word: &mut Word) -> Result<&'a [u8], Fault> {
     let end = rest.iter().position(|b| matches!(b, b' ' | b'\t' | b'"')).unwrap_or(rest.len());
     let (part, rest) = rest.split_at(end);
     if part.contains(&b'\\') {
-        return Err(Fault::new(format!("\"{}\": a backslash outside of quotes", escaped(part)))
+        return Err(Fault::new(format!("\"{}\": a backslash outside quotes", escaped(part)))
             .hint("write the word between double quotes, and the backslash twice"));
     }
     if let Some(byte) = part.iter().find(|b| b.is_ascii_control()) {
         return Err(control(*byte));
     }
     if std::str::from_utf8(part).is_err() {
-        return Err(Fault::new(format!("\"{}\": no UTF-8", escaped(part)))
+        return Err(Fault::new(format!("\"{}\": not UTF-8", escaped(part)))
             .hint("write the word between double quotes, and such bytes as \\xNN"));
     }
     if word.equals.is_none() {

@@ -44,7 +44,7 @@ impl AccessList {
                 return Err(dropped(format!("it has more than {ENTRIES_MAX} entries")));
             }
             let fields =
-                fields(entry).ok_or_else(|| dropped(format!("{:?} is no entry of it", short(entry))))?;
+                fields(entry).ok_or_else(|| dropped(format!("{:?} is not a valid entry", short(entry))))?;
             let id = fields.id(ids).unwrap_or_else(|why| {
                 unknown.get_or_insert(why);
                 NOBODY
@@ -224,7 +224,7 @@ mod tests {
             ("user::rwx,group::r-x", "no entry for", Some(5)),
             ("user::rwx,group::r-x,other::r,other::w", "two entries", Some(5)),
             ("user::q,group::r-x,other::r", "\"user::q\"", None),
-            ("user:1:2:3:4:5", "no entry of it", None),
+            ("user:1:2:3:4:5", "not a valid entry", None),
             ("", "no entry for", None),
         ] {
             let Err(dropped) = read(text) else { panic!("{text:?} is dropped") };

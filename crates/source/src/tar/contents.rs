@@ -63,7 +63,7 @@ impl TarReader<'_> {
     fn read_stored(&self, at: u64, buf: &mut [u8]) -> Result<()> {
         self.contents.file.read_exact_at(buf, self.row.offset + at).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => {
-                Error::failed(format!("{} became shorter while it was being packed", self.contents.name))
+                Error::failed(format!("cannot pack {}: it became shorter during packing", self.contents.name))
             }
             _ => Error::io(format!("cannot read {}", self.contents.name), error),
         })

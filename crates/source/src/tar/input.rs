@@ -166,7 +166,7 @@ impl<'a> Input<'a> {
         let start = self.offset();
         if let From::Place { len: file_len, .. } = &self.from {
             let end = start.checked_add(padded).filter(|end| end <= file_len).ok_or_else(|| {
-                let fault = format!("{len} bytes of data at {start:#x} end behind its {file_len} bytes");
+                let fault = format!("{len} bytes of data at {start:#x} end after its {file_len} bytes");
                 Error::corrupt(format!("tar archive {}", self.name), fault).hint("the archive is cut off")
             })?;
             self.peeked = None;
@@ -214,7 +214,7 @@ impl<'a> Input<'a> {
         }
         if self.has_garbage() {
             let name = &self.name;
-            self.warn(&format!("{name}: what follows its compressed data is no part of it and is left out"));
+            self.warn(&format!("{name}: ignored data after the compressed archive"));
         }
         match self.from {
             From::Place { file, .. } => Ok((file, self.name)),
@@ -231,8 +231,7 @@ impl<'a> Input<'a> {
         while self.read(&mut rest)? > 0 {
             check_cancelled(self.progress)?;
             if self.offset - end > BEHIND_LEN_MAX {
-                let fault =
-                    format!("goes on for more than {BEHIND_LEN_MAX} bytes behind its end at {end:#x}");
+                let fault = format!("more than {BEHIND_LEN_MAX} bytes follow its end at {end:#x}");
                 return Err(Error::corrupt(format!("tar archive {}", self.name), fault));
             }
         }

@@ -66,6 +66,6 @@ impl Lists {
             0 => String::new(),
             rest => format!(" (and {rest} more)"),
         };
-        input.warn(&format!("an access list in {} is dropped: {first}{rest}", input.name()));
+        input.warn(&format!("dropped an access list in {}: {first}{rest}", input.name()));
     }
 }

@@ -84,15 +84,15 @@ pub fn load_tar_within(
             if !input.zeros_follow()? {
                 let name = input.name();
                 progress.warn(&format!(
-                    "{name} ends with one block of zeros at {start:#x}, not two; what may follow is left out"
+                    "{name}: ended by one block of zeros at {start:#x} instead of two; ignored data after it"
                 ));
             }
             break;
         }
         let Some(header) = Header::new(&block) else {
-            let fault = format!("header at {start:#x}: its checksum is wrong");
+            let fault = format!("header at {start:#x}: wrong checksum");
             let error = Error::corrupt(format!("tar archive {}", input.name()), fault);
-            return Err(if seen_any { error } else { error.hint("this may be no tar archive") });
+            return Err(if seen_any { error } else { error.hint("this may not be a tar archive") });
         };
         seen_any = true;
         members.take(&header, start, &mut input)?;

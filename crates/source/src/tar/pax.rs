@@ -201,7 +201,7 @@ fn refused(key: &[u8], value: &[u8], scope: Scope) -> Option<String> {
 
 fn wrong_value(key: &[u8], value: &[u8]) -> RecordFault {
     let shown = escaped(&value[..value.len().min(80)]);
-    RecordFault::Corrupt(format!("record {}: \"{shown}\" is no value for it", escaped(key)))
+    RecordFault::Corrupt(format!("record {}: \"{shown}\" is not a valid value", escaped(key)))
 }
 
 /// Splits off one record: its decimal length, which includes itself and the newline, a space, and

@@ -313,7 +313,7 @@ fn skip_zeros(source: &mut Source) -> io::Result<bool> {
         len += zeros as u64;
         source.consume(zeros);
     }
-    Err(io::Error::other(format!("more than {PADDING_LEN_MAX} zeros behind its end")))
+    Err(io::Error::other(format!("more than {PADDING_LEN_MAX} zeros after its end")))
 }
 
 /// Sends decoded data, and an empty part at the end, which distinguishes the end from a panic.
@@ -367,7 +367,7 @@ impl Read for Parts {
                 }
                 Err(RecvTimeoutError::Timeout) => return Err(io::ErrorKind::Interrupted.into()),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(io::Error::other("the thread that decodes it stopped"));
+                    return Err(io::Error::other("the decoding thread stopped"));
                 }
             }
         }
