@@ -9,6 +9,7 @@
 mod args;
 #[cfg(test)]
 mod documents;
+mod help;
 mod interposer;
 mod out;
 #[cfg(test)]
@@ -97,7 +98,7 @@ fn main() -> ExitCode {
 /// The whole command line, with the parts of the help that come from the library's tables.
 fn command() -> clap::Command {
     let pack_help = |pack: clap::Command| pack.after_long_help(pack::after_long_help());
-    Cli::command().mut_subcommand("pack", pack_help)
+    help::arrange(Cli::command().mut_subcommand("pack", pack_help))
 }
 
 #[cfg(test)]

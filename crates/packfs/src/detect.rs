@@ -1,4 +1,4 @@
-//! What a path given as a source is: told by what it holds, never by its name.
+//! Kinds of sources, detected by content and never by name.
 
 use crate::nested::Which;
 use crate::{Foreign, OpenOptions};
@@ -12,12 +12,12 @@ use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How much of the beginning of a file is looked at for a tar or a manifest.
+/// Bytes at the start of a file that are searched for a tar or a manifest.
 const BEGINNING_LEN: usize = 64 << 10;
-/// How much of it is looked at for a compression.
+/// Bytes at the start of a file that tell a compression.
 const COMPRESSION_LEN: usize = 16;
 
-/// Where a tree comes from.
+/// Source of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A directory of this machine.
@@ -47,8 +47,8 @@ impl Source {
         Source::detect_for(path.as_ref(), &OpenOptions::new())
     }
 
-    /// As [`Source::detect`], for what is to be opened with these options: where they place an
-    /// image somewhere else than at the start of its file, or give it another beginning, it is one.
+    /// Detects like [`Source::detect`], for a source that is opened with these options: with an
+    /// offset or another magic the source is an image.
     ///
     /// Errors: as [`Source::detect`].
     pub fn detect_for(path: &Path, opening: &OpenOptions) -> Result<Self> {
@@ -88,9 +88,9 @@ impl Source {
         Err(Unknown::new(Arc::new(image)).refused(path))
     }
 
-    /// As [`Source::detect_for`], for a new image: a file of no kind that could hold a tree is
-    /// packed itself, as the only entry of the root, of which `progress` is told. Damaged archives
-    /// and images are no such files, as far as anything tells them.
+    /// Detects like [`Source::detect_for`], for a new image. A file of no kind that could hold a
+    /// tree is packed itself, as the only entry of the root, which `progress` reports. Damaged
+    /// archives and images are not such files, as far as they can be recognized.
     ///
     /// Errors: as [`Source::detect`].
     pub(crate) fn detect_to_pack(
@@ -103,8 +103,8 @@ impl Source {
                 if !Unknown::new(Arc::new(FileImage::open(path)?)).is_plain(path) {
                     return Err(error);
                 }
-                let what = "is no directory, image, tar or manifest, so the image holds the file itself";
-                progress.warn(&format!("{path:?} {what}; --as-file asks for that"));
+                let what = "is not a directory, image, tar or manifest: packing the file itself";
+                progress.warn(&format!("{path:?} {what}; --as-file silences this"));
                 Ok(Source::Entries(vec![path.into()]))
             }
             source => source,
@@ -118,8 +118,8 @@ impl Source {
         self.load_with(&OpenOptions::new(), shape, progress)
     }
 
-    /// As [`Source::load`]; `opening` says how an image is opened, and what an image, a tar or a
-    /// manifest may hold.
+    /// Loads like [`Source::load`]; `opening` sets options and limits of an image, a tar or a
+    /// manifest.
     ///
     /// Errors: as [`Source::load`]; `Usage` for further devices, an offset or another beginning of
     /// what is no image.
@@ -163,8 +163,8 @@ impl Source {
             }
         };
         let given = if opening.has_devices() { "further devices are" } else { "an offset or a magic is" };
-        Err(Error::usage(format!("{path:?} is {what} and no image, but {given} given"))
-            .hint("leave it out, or name the image that it is about"))
+        Err(Error::usage(format!("{path:?} is {what} not an image, but {given} given"))
+            .hint("omit the option, or name an image"))
     }
 }
 
@@ -238,8 +238,8 @@ impl Unknown {
         let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();
         let known = known.join(", ");
         error
-            .hint(format!("images may be {known}; a manifest begins with the line \"#packfs-manifest 1\""))
-            .hint("packfs pack --as-file packs the file itself, whatever it holds")
+            .hint(format!("readable images: {known}; a manifest starts with the line \"#packfs-manifest 1\""))
+            .hint("packfs pack --as-file packs the file itself")
     }
 }
 

@@ -61,20 +61,20 @@ impl Foreign {
             ));
         }
         let is_zero = head.0.iter().all(|byte| *byte == 0);
-        is_zero.then(|| what("a file that begins with zeros", Advice::Scan))
+        is_zero.then(|| what("a file that starts with zeros", Advice::Scan))
     }
 
     /// The error of a verb that reads images.
     pub(crate) fn refuse(image: &Arc<dyn Image>) -> Error {
         let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();
-        let refusal = format!("{} is of no format that packfs reads", image.name());
+        let refusal = format!("{} has no known format", image.name());
         let error = match Foreign::identify(image) {
             Some(Foreign { what, hint, .. }) => {
                 Error::unsupported("image", format!("{refusal}: it looks like {what}")).hint(hint)
             }
             None => Error::unsupported("image", refusal).hint(Advice::Scan.hint()),
         };
-        error.hint(format!("packfs reads {}", known.join(", ")))
+        error.hint(format!("packfs reads the formats {}", known.join(", ")))
     }
 }
 
@@ -97,7 +97,7 @@ enum Advice {
     Make,
     /// Its beginning is damaged; this program may tell more.
     Examine(&'static str),
-    /// As [`Advice::Scan`], but a file like others.
+    /// The same as [`Advice::Scan`], but a file like others.
     Alone,
 }
 
@@ -105,22 +105,19 @@ impl Advice {
     fn hint(self) -> String {
         match self {
             Advice::Mount => {
-                "to pack what is in it: sudo mount -o ro,loop FILE /mnt && packfs pack /mnt IMAGE".into()
+                "sudo mount -o ro,loop FILE /mnt && packfs pack /mnt IMAGE packs its contents".into()
             }
-            Advice::Tar => "packfs pack FILE IMAGE makes an image of it".into(),
+            Advice::Tar => "packfs pack FILE IMAGE converts it to an image".into(),
             Advice::Decompress(program) => format!(
-                "packfs pack FILE IMAGE packs a compressed tar; of a compressed image, {program} -dc FILE > raw.img makes one to read"
+                "packfs pack FILE IMAGE packs a compressed tar; {program} -dc FILE > raw.img decompresses an image"
             ),
-            Advice::Unpack => {
-                "unpack it first; packfs pack DIR IMAGE then makes an image of what was in it".into()
-            }
-            Advice::Convert(command) => format!("{command} makes of it what packfs can read"),
-            Advice::Examine(command) => format!("it may be damaged; {command} FILE tells what is left of it"),
+            Advice::Unpack => "unpack it first, then packfs pack DIR IMAGE".into(),
+            Advice::Convert(command) => format!("{command} converts it to a readable image"),
+            Advice::Examine(command) => format!("it may be damaged; {command} FILE examines it"),
             Advice::Scan | Advice::Alone => {
-                "packfs info --scan FILE looks for images that begin elsewhere in it; --offset reads one"
-                    .into()
+                "packfs info --scan FILE searches it for images; --offset reads one".into()
             }
-            Advice::Make => "packfs pack SOURCE IMAGE makes an image".into(),
+            Advice::Make => "packfs pack SOURCE IMAGE creates an image".into(),
         }
     }
 }

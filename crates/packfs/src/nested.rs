@@ -8,10 +8,10 @@ use packfs_read::FileAsImage;
 use std::fmt;
 use std::sync::Arc;
 
-/// How many images may lie within each other; more is a riddle, not an image.
+/// Limit on images nested in each other.
 const DEPTH_MAX: usize = 8;
 
-/// Which of the images within each other is opened.
+/// Choice among images nested in each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Which {
     /// The innermost that can be told: where a container holds one image of a known format, that
@@ -29,7 +29,7 @@ pub(crate) enum Which {
 pub struct Layer {
     /// The format of the container.
     pub format: &'static str,
-    /// Which of its images: the name of a file in it.
+    /// Name of the image in the container.
     pub inner: String,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         } else {
             for inner in &inner_images {
                 let image = inner_image(&opened, inner)?;
-                // What cannot be read is not known, either; whoever asks for it by name hears why.
+                // An image that cannot be read is unknown; opening it by name reports the cause.
                 let format = packfs_formats::probe(&*image).ok().flatten();
                 images.push((inner.name.clone(), format.map(Format::name)));
                 if format.is_some() {
@@ -104,9 +104,9 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         opened = opening.open_layer(image, layers)?;
     }
     match chosen {
-        Some(wanted) => {
-            Err(Error::usage(format!("there is no choice of images here, but {wanted:?} was chosen")))
-        }
+        Some(wanted) => Err(Error::usage(format!(
+            "cannot select image {wanted:?}: the file is not a container of several images"
+        ))),
         None => Ok(opened.with_choice(choice)),
     }
 }
@@ -125,6 +125,7 @@ fn find<'a>(images: &'a [InnerImage], wanted: &str) -> Result<&'a InnerImage> {
     };
     images.iter().find(is_wanted).ok_or_else(|| {
         let names: Vec<&str> = images.iter().map(|inner| inner.name.as_str()).collect();
-        Error::usage(format!("no image {wanted:?} within")).hint(format!("there are {}", names.join(", ")))
+        Error::usage(format!("cannot select image {wanted:?}: the container has no such image"))
+            .hint(format!("images in it: {}", names.join(", ")))
     })
 }

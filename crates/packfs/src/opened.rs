@@ -15,7 +15,7 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How much of a hole is written at a time.
+/// Bytes of a hole written at a time.
 const ZEROS_LEN: usize = 64 << 10;
 
 /// Opens an image, whatever its format. See [`OpenOptions`] for an image that does not begin at the
@@ -57,7 +57,7 @@ pub fn open_reader(reader: impl Read + Seek + Send + 'static) -> Result<Opened> 
     OpenOptions::new().open_reader(reader)
 }
 
-/// How an image is opened.
+/// Options to open an image.
 ///
 /// ```no_run
 /// let firmware = packfs::OpenOptions::new().offset(0x20_0000).jobs(1).open("firmware.bin")?;
@@ -80,14 +80,14 @@ impl OpenOptions {
         OpenOptions::default()
     }
 
-    /// Where the image begins, in bytes from the start of the file.
+    /// Sets the offset of the image, in bytes from the start of the file.
     #[must_use]
     pub fn offset(mut self, bytes: u64) -> Self {
         self.offset = bytes;
         self
     }
 
-    /// How long the image is, in bytes; up to the end of the file if not given.
+    /// Sets the length of the image in bytes; the default is up to the end of the file.
     #[must_use]
     pub fn len(mut self, bytes: u64) -> Self {
         self.len = Some(bytes);
@@ -103,17 +103,16 @@ impl OpenOptions {
         self
     }
 
-    /// Reads the image as if it began with these bytes: those of a format whose magic somebody has
-    /// changed, such as `hsqs` for a SquashFS image of a router.
+    /// Reads the image as if it began with these bytes, for images whose magic was changed: such as
+    /// `hsqs` for a SquashFS image of a router.
     #[must_use]
     pub fn magic(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.magic = Some(bytes.into());
         self
     }
 
-    /// Which image to open where a container holds several, such as the partitions of a disk: its
-    /// name, or its number. If not given, it is the only one of a known format, or else the
-    /// container.
+    /// Chooses one of several images in a container, such as a partition of a disk, by its name or
+    /// number. The default is the only image of a known format, or else the container.
     #[must_use]
     pub fn part(mut self, name: impl Into<String>) -> Self {
         self.which = Which::Chosen(name.into());
@@ -134,7 +133,7 @@ impl OpenOptions {
         self
     }
 
-    /// Decoded bytes that are kept for whoever reads the same again; 32 MiB if not given.
+    /// Sets the size of the cache for decoded blocks in bytes; the default is 32 MiB.
     #[must_use]
     pub fn cache_bytes(mut self, bytes: u64) -> Self {
         self.read.cache_bytes = bytes;
@@ -149,8 +148,8 @@ impl OpenOptions {
         self
     }
 
-    /// Says that whoever reads keeps what he has read, as the kernel does for a mount: what was
-    /// read in order is not kept here as well.
+    /// Tells the cache that the caller keeps what it reads, as the kernel does for a mount: blocks
+    /// read sequentially are evicted first.
     #[must_use]
     pub fn kept_by_readers(mut self) -> Self {
         self.read.is_kept_by_readers = true;
@@ -166,8 +165,8 @@ impl OpenOptions {
         self
     }
 
-    /// What the image may hold; anything beyond is an error of kind [`ErrorKind::Limit`].
-    /// [`Limits::default`] if not given.
+    /// Sets the limits of the image; anything beyond is an error of kind [`ErrorKind::Limit`]. The
+    /// default is [`Limits::default`].
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
@@ -307,12 +306,12 @@ impl Opened {
         &self.image
     }
 
-    /// What it says of its inodes, names and extents.
+    /// Returns the decoded metadata: inodes, names and extents.
     pub fn volume(&self) -> &Arc<dyn Volume> {
         &self.volume
     }
 
-    /// What decodes its files.
+    /// Returns the engine that decodes file data.
     pub fn engine(&self) -> &Arc<ReadEngine> {
         &self.engine
     }
@@ -328,18 +327,18 @@ impl Opened {
         self.choice.as_ref()
     }
 
-    /// What watches work that was given no progress of its own.
+    /// Returns the progress for work that was given none of its own.
     #[cfg(feature = "unpack")]
     pub(crate) fn progress(&self) -> &dyn Progress {
         self.watcher.progress()
     }
 
-    /// What it may hold.
+    /// Returns the limits of the image.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// What reading has cost since the image was opened.
+    /// Returns the statistics of reading since the image was opened.
     pub fn counters(&self) -> Counters {
         self.engine.counters()
     }
@@ -460,7 +459,7 @@ impl Opened {
         let id = self.resolve(path)?;
         let InodeKind::File { len } = self.volume.inode(id)?.kind else {
             let word = self.volume.inode(id)?.kind.file_type().word();
-            return Err(Error::failed(format!("{path:?} is a {word}, not a file")));
+            return Err(Error::failed(format!("cannot read {path:?}: it is a {word}, not a file")));
         };
         self.limits.check(&format!("{path:?}"), Limit::Bytes, len)?;
         let wanted = [Wanted { id, len }];

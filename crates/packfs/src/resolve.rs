@@ -4,13 +4,13 @@ use packfs_core::{Error, ImagePath, MostSimilar, Name, Result, escaped};
 use packfs_format::{DirCursor, InodeId, InodeKind, Volume};
 use std::ops::ControlFlow;
 
-/// As many links as Linux follows on the way of one path (`MAXSYMLINKS`).
+/// Limit on links followed in one path, as in Linux (`MAXSYMLINKS`).
 const LINKS_MAX: usize = 40;
 
 /// Entries of a directory that are compared with a name that is not there.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Whether a symbolic link at the end of a path is followed. Those before it always are.
+/// Treatment of a symbolic link at the end of a path. Links before it are always followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LastLink {
     Keep,
@@ -61,7 +61,7 @@ pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> 
                 links += 1;
                 if links > LINKS_MAX {
                     return Err(Error::failed(format!(
-                        "{path:?}: more than {LINKS_MAX} symbolic links on the way"
+                        "{path:?}: cannot follow more than {LINKS_MAX} symbolic links"
                     )));
                 }
                 let target = volume.read_link(found)?;
@@ -72,7 +72,7 @@ pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> 
                 left.extend(target.rsplit(|&b| b == b'/').map(<[u8]>::to_vec));
             }
             _ if left.iter().any(|name| !name.is_empty()) => {
-                return Err(Error::failed(format!("{path:?}: \"{}\" is no directory", escaped(&name))));
+                return Err(Error::failed(format!("{path:?}: \"{}\" is not a directory", escaped(&name))));
             }
             _ => at = found,
         }

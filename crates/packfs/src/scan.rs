@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// How much is read at once.
+/// Bytes read at once.
 const CHUNK_LEN: usize = 1 << 20;
-/// How many entries of a root directory are looked at.
+/// Entries of a root directory that are read.
 const ENTRIES_MAX: usize = 64;
 
 /// Magics that makers of devices have put in the place of SquashFS's own.
@@ -25,39 +25,39 @@ const ALTERED: [&[u8]; 8] = [b"sqlz", b"zlqs", b"hsqt", b"tqsh", b"qshs", b"shsq
 /// An image that was found.
 #[derive(Clone)]
 pub struct Found {
-    /// Where it begins, in bytes from the start of what was searched.
+    /// Offset in bytes from the start of the searched bytes.
     pub offset: u64,
-    /// How many bytes belong to it; `None` if it does not tell.
+    /// Length in bytes; `None` if the format does not state one.
     pub len: Option<u64>,
     /// Its format.
     pub format: &'static dyn Format,
-    /// Which version of the format, where it has several.
+    /// Version of the format, where it has several.
     pub version: Option<String>,
     /// The magic to read it with ([`crate::OpenOptions::magic`]), where its maker changed it.
     pub magic: Option<&'static str>,
 }
 
 impl Found {
-    /// Where it ends, as far as it tells; it has its first byte at least.
+    /// Returns the end of the image, if known, at least one byte after its start.
     fn end(&self) -> u64 {
         self.offset.saturating_add(self.len.unwrap_or(1).max(1))
     }
 }
 
-/// How bytes are searched for images.
+/// Options of the search for images.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScanOptions {
     nested: bool,
 }
 
 impl ScanOptions {
-    /// What lies within an image that was found is not told.
+    /// Returns the default: images within other images are left out.
     pub fn new() -> Self {
         ScanOptions::default()
     }
 
-    /// Whether what lies within the bytes of an image that was found is told, too: such as a
-    /// SquashFS that an ISO 9660 holds.
+    /// Also reports images within the bytes of another image, such as a SquashFS in an ISO 9660
+    /// image.
     #[must_use]
     pub fn nested(mut self, yes: bool) -> Self {
         self.nested = yes;
@@ -116,7 +116,7 @@ struct Scan {
     patterns: Vec<Pattern>,
     search: AhoCorasick,
     found: Vec<Found>,
-    /// Where each image that was found ends, by where it begins.
+    /// Ends of the images found, by their starts.
     taken: BTreeMap<u64, u64>,
 }
 
@@ -193,7 +193,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Whether an image that was found holds this byte, and more before it.
+    /// True if an image found earlier holds this byte, and bytes before it.
     fn is_taken(&self, offset: u64) -> bool {
         self.taken.range(..offset).next_back().is_some_and(|(_, end)| *end > offset)
     }
@@ -247,7 +247,7 @@ fn look_closely(image: &Arc<dyn Image>, offset: u64, pattern: Pattern) -> Result
     Ok(Some(Found { offset, len, format, version, magic }))
 }
 
-/// Whether the root is a directory whose first entries are what they say.
+/// True if the root is a directory whose first entries can be read.
 fn reads_root(volume: &dyn Volume) -> Result<bool> {
     let root = volume.root();
     if volume.inode(root)?.kind != InodeKind::Directory {

@@ -15,8 +15,9 @@ impl Opened {
     }
 
     /// Unpacks into a directory, which is made if need be. Nothing is ever written outside of it.
-    /// What is damaged is left out and told of through `progress`; the first such error is returned
-    /// once all else is in place, or before anything is written with [`UnpackOptions::fail_fast`].
+    /// Leaves out damaged files and reports them through `progress`. The first such error is
+    /// returned when everything else is in place, or before anything is written with
+    /// [`UnpackOptions::fail_fast`].
     ///
     /// Errors: `Io`, `Corrupt`, `Failed` for patterns that match nothing, `Cancelled`.
     pub fn unpack_with(
@@ -54,9 +55,9 @@ impl Opened {
         packfs_sink::write_tar(self.engine(), &loaded, out, options, progress)
     }
 
-    /// As [`Opened::write_tar_with`], from where `out` stands. If it is a regular file that ends
-    /// there, all threads write to it at once, and nothing is left of an archive that could not be
-    /// completed.
+    /// Writes like [`Opened::write_tar_with`], from the position of `out`. If `out` is a regular
+    /// file that ends there, all threads write to it in parallel, and an incomplete archive is
+    /// removed.
     ///
     /// Errors: as there.
     pub fn write_tar_file(

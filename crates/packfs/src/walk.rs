@@ -14,7 +14,7 @@ pub struct Walked {
     /// For [`Opened::open_id`] and the image's [`packfs_format::Volume`]; names with the same id
     /// are hard links.
     pub id: InodeId,
-    /// What the image says of it.
+    /// Inode of the entry.
     pub inode: Inode,
 }
 
@@ -28,7 +28,7 @@ pub struct Walk<'a> {
     /// Directories that were met: a second name of one leads in circles.
     seen: HashSet<InodeId>,
     meter: Meter,
-    /// What comes next regardless: the root at first.
+    /// Entry that comes next in any case: the root at first.
     next: Option<InodeId>,
     /// Fault of the directory that was visited last; its entries come next all the same.
     fault: Option<Error>,
@@ -49,7 +49,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What is named by the path of the walk; a directory is opened, so that its entries come next.
+    /// Visits the entry at the path of the walk. A directory is opened, so that its entries come
+    /// next.
     fn visit(&mut self, id: InodeId) -> Result<Walked> {
         let volume = self.opened.volume();
         let inode = volume.inode(id)?;

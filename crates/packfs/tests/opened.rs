@@ -47,7 +47,7 @@ fn paths_that_lead_nowhere_or_in_circles_are_told_so() {
         ("nowhere", ErrorKind::NotFound, "no such path"),
         ("dangling", ErrorKind::NotFound, "no such path"),
         ("loop", ErrorKind::Failed, "symbolic links"),
-        ("usr/lib/file/x", ErrorKind::Failed, "no directory"),
+        ("usr/lib/file/x", ErrorKind::Failed, "not a directory"),
         ("usr/lib", ErrorKind::Failed, "is a directory"),
     ] {
         let error = opened.read(path).unwrap_err();

@@ -10,10 +10,10 @@ use std::fmt::Write as _;
 use packfs::{Error, Result};
 use serde::Serialize;
 
-/// What all pages share: colours of both schemes and of series, legends, tables, controls.
+/// Style of all pages: colors of both schemes and of series, legends, tables, controls.
 const STYLE: &str = include_str!("base.css");
 
-/// What all pages share: making elements, spelling figures, keeping what is chosen in the address.
+/// Script of all pages: creates elements, spells figures, keeps the selection in the address.
 const SCRIPT: &str = include_str!("base.js");
 
 /// Nothing from anywhere else, whatever a name in the data says.
@@ -101,7 +101,7 @@ pub fn escape(words: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What ends a script element, an attribute or a line where scripts do not expect it.
+    /// Characters that end a script element, an attribute or a line unexpectedly.
     const ODD: &str = "</script><b>&\"'<!--\u{2028}\\";
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
         };
         let html = page.html();
         assert_eq!(html.matches("</script>").count(), 2);
-        // The name of SVG's elements is an address that nobody visits.
+        // The namespace of SVG is an address that is never fetched.
         let addresses = html.replace("http://www.w3.org/2000/svg", "");
         assert!(
             !addresses.contains("http://")

@@ -25,7 +25,7 @@ pub fn prepare() {
         let is_no_thread = |text: &str| NO_THREAD.iter().any(|beginning| text.starts_with(beginning));
         if panic.payload_as_str().is_some_and(is_no_thread) {
             let error = Error::failed("cannot start a thread: memory or processes are limited")
-                .hint("fewer are needed with --jobs 1; ulimit -v and ulimit -u show what is allowed");
+                .hint("use --jobs 1, or raise the limits that ulimit -v and ulimit -u show");
             crate::report::failure(&error);
             std::process::exit(1);
         }

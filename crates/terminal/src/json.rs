@@ -91,7 +91,7 @@ impl<F: Formatter> Formatter for Quiet<F> {
 /// Prints a JSON array element by element, so that it need not be held in memory.
 pub struct Array {
     out: Out,
-    /// What stands before the first element.
+    /// Text before the first element.
     opening: String,
     is_empty: bool,
 }

@@ -22,9 +22,9 @@ const COLUMNS: usize = 80;
 /// Length of a bar between its brackets, in columns: as drawn where there is room, and the least
 /// that is drawn.
 const BAR_LENS: (usize, usize) = (24, 8);
-/// How often bars are drawn.
+/// Interval between updates of the bars.
 const TICK: Duration = Duration::from_millis(120);
-/// How long work that may be waiting for its input gets to notice a signal.
+/// Time for work that may wait for its input to notice a signal.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Actions that undo what was done, run before a signal ends the program at once.
@@ -37,7 +37,7 @@ pub fn undo_before_exit(undo: fn() -> Vec<Error>) {
     let _ = UNDO.set(undo);
 }
 
-/// What the bar shows besides bytes.
+/// Counters shown beside bytes.
 #[derive(Default)]
 struct Counters {
     files: AtomicU64,
@@ -46,12 +46,12 @@ struct Counters {
     bytes_out: AtomicU64,
 }
 
-/// Whether and why to stop.
+/// Request to stop, and its cause.
 #[derive(Default)]
 struct Stop {
     /// The signal; 0: none came.
     signal: AtomicI32,
-    /// Whether something may exist that has to be removed before the program ends.
+    /// Set while temporary files may exist that have to be removed before the program ends.
     leaves_traces: AtomicBool,
 }
 
@@ -67,9 +67,9 @@ pub struct Bars {
 }
 
 impl Bars {
-    /// Bars if `wanted` and standard error is a terminal. From now on SIGINT and SIGTERM only ask
-    /// the work to stop, and so does SIGHUP unless whoever started the program has it ignored, as
-    /// `nohup` does.
+    /// Returns bars if `wanted` and standard error is a terminal. From now on SIGINT and SIGTERM
+    /// only request the work to stop. So does SIGHUP, unless it was ignored at the start, as by
+    /// `nohup`.
     pub fn new(wanted: bool) -> Self {
         let shown = wanted && std::io::stderr().is_terminal();
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -193,7 +193,7 @@ fn listened() -> Vec<i32> {
     signals
 }
 
-/// Whether a process ignores SIGHUP, signal 1, by its `/proc/PID/status`.
+/// True if a process ignores SIGHUP, signal 1, by its `/proc/PID/status`.
 fn ignores_hangup(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)

@@ -1,5 +1,5 @@
-//! What reaches people: errors with their hints, warnings, and standard output that may be closed
-//! at any time.
+//! Messages for people: errors with hints, warnings, and standard output, which may be closed at
+//! any time.
 //!
 //! Names and texts of an input are escaped where they become part of a message; here the whole of a
 //! message is looked through once more, so that none can act on a terminal.
@@ -12,10 +12,10 @@ use std::io::{BufWriter, ErrorKind as IoErrorKind, Stdout, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-/// What a shell reports of a program that wrote to a pipe nobody reads any more (128 + SIGPIPE).
+/// Exit code of a program whose standard output was closed (128 + SIGPIPE).
 const CLOSED_OUTPUT: u8 = 141;
 
-/// The most that Linux lets everybody have (`/proc/sys/fs/pipe-max-size`).
+/// Largest pipe that Linux allows unprivileged users (`/proc/sys/fs/pipe-max-size`).
 const PIPE_LEN: usize = 1 << 20;
 
 /// Returns the width of standard output, in columns; none if it is no terminal.
@@ -47,9 +47,9 @@ pub fn warning(message: &str) {
 }
 
 /// Prints warnings as they come, and shows nothing else.
-pub struct Told;
+pub struct PrintWarnings;
 
-impl Progress for Told {
+impl Progress for PrintWarnings {
     fn warn(&self, message: &str) {
         warning(message);
     }
@@ -74,8 +74,7 @@ impl Out {
         Out { out: BufWriter::with_capacity(64 << 10, out), colours }
     }
 
-    /// Prints a line of text. It may hold colours, so whoever makes it up escapes what others
-    /// chose.
+    /// Prints a line of text. It may hold colors, so the caller escapes names from the input.
     pub fn line(&mut self, line: impl fmt::Display) -> Result<()> {
         if self.colours {
             return writeln!(self.out, "{line}").or_io(cannot_write);
@@ -94,8 +93,8 @@ impl Out {
     }
 }
 
-/// Standard output for bytes: neither line buffer nor colour filter. A pipe is made as roomy as
-/// anybody may make it, so that whoever reads it and this program wait less for each other.
+/// Returns standard output for bytes, without line buffer and color filter. A pipe is enlarged to
+/// the limit for unprivileged users, so that both ends wait less for each other.
 pub fn stdout_bytes() -> Result<File> {
     let out = std::io::stdout().as_fd().try_clone_to_owned().or_io(cannot_write)?;
     // What is no pipe says so, and nothing is lost by it.
@@ -103,7 +102,7 @@ pub fn stdout_bytes() -> Result<File> {
     Ok(File::from(out))
 }
 
-/// What went wrong when standard output fails.
+/// Returns the message for failures of standard output.
 pub fn cannot_write() -> &'static str {
     "cannot write to standard output"
 }

@@ -53,7 +53,7 @@ pub fn counted(number: u64, noun: &str) -> String {
 ///
 /// Used as a value parser of the command line, which adds the name of the option to the message.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let refuse = || format!("{text:?} is no size; write 4096, 128K, 1M or 0x1000");
+    let refuse = || "not a size; use 4096, 128K, 1M or 0x1000".to_owned();
     if let Some(digits) = text.strip_prefix("0x") {
         return u64::from_str_radix(digits, 16).map_err(|_| refuse());
     }
@@ -71,16 +71,15 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(refuse)
 }
 
-/// As [`parse_size`], for sizes that a block can have.
+/// Reads sizes like [`parse_size`], up to the limit of a block.
 pub fn parse_block_len(text: &str) -> Result<u32, String> {
-    u32::try_from(parse_size(text)?).map_err(|_| format!("{text:?} is too large for a block"))
+    u32::try_from(parse_size(text)?).map_err(|_| "too large for a block size".to_owned())
 }
 
 /// Reads a time: `SECONDS` or `@SECONDS` since 1970, with a fraction if need be, or a date such as
 /// `2026-11-20`, `2026-11-20T13:05:00Z`.
 pub fn parse_time(text: &str) -> Result<Timestamp, String> {
-    let refuse =
-        || format!("{text:?} is no time; write seconds since 1970, 2026-11-20 or 2026-11-20T13:05:00Z");
+    let refuse = || "not a time; use seconds since 1970, 2026-11-20 or 2026-11-20T13:05:00Z".to_owned();
     let digits = text.strip_prefix('@').unwrap_or(text);
     if let Some(time) = parse_seconds(digits) {
         return Ok(time);

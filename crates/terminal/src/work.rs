@@ -8,11 +8,11 @@ use std::process::ExitCode;
 /// Options for the number of threads and for progress.
 #[derive(clap::Args)]
 pub struct Work {
-    /// Threads to work on; all processors if not given
+    /// Use N threads (default: one per processor)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
 
-    /// No progress, no summary; warnings and errors only
+    /// Print no progress and no summary
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -47,7 +47,7 @@ pub struct Answering {
 }
 
 impl Answering {
-    /// As [`Work::shown`].
+    /// Works like [`Work::shown`].
     pub fn shown(&self, work: impl FnOnce(&Bars) -> Outcome) -> Outcome {
         self.work.shown(self.json, work)
     }

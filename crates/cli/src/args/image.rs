@@ -15,23 +15,30 @@ use std::path::PathBuf;
 /// The image that is read.
 #[derive(clap::Args)]
 pub struct ImageInput {
-    /// The image: a file or a block device
+    /// Image to read: a file or a block device
     #[arg(value_name = "IMAGE")]
     pub image: PathBuf,
 
-    /// Where the image begins in the file: 4096, 128K, 1M, 0x1000
+    /// Read the image at this offset in the file
+    ///
+    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     pub offset: u64,
 
-    /// A file or block device that holds further data of the image; once for each, in the order in
-    /// which it lists them
+    /// Read further image data from FILE
+    ///
+    /// May be given several times, in the order of the image's own list of devices. FILE is a
+    /// regular file or a block device.
     #[arg(long, value_name = "FILE")]
     pub device: Vec<PathBuf>,
 
     #[command(flatten)]
     pub nested: NestedArgs,
 
-    /// Say at the end what reading cost: a JSON object on standard error
+    /// Print read statistics as JSON to standard error
+    ///
+    /// The object counts requests, bytes read, decoded blocks and cache hits. It is printed at the
+    /// end.
     #[arg(long)]
     pub stats: bool,
 
@@ -45,12 +52,16 @@ pub struct ImageInput {
 impl ImageInput {
     /// Opens the image, to be decoded on so many threads (0: all processors). With a sandbox,
     /// nothing else can be opened from then on.
-    pub fn open(&self, jobs: usize) -> Result<Costed> {
+    pub fn open(&self, jobs: usize) -> Result<ImageWithStats> {
         self.open_reaching(jobs, |sandbox| sandbox)
     }
 
     /// The same, for a verb that reaches more than the image.
-    pub fn open_reaching(&self, jobs: usize, reach: impl FnOnce(Sandbox) -> Sandbox) -> Result<Costed> {
+    pub fn open_reaching(
+        &self,
+        jobs: usize,
+        reach: impl FnOnce(Sandbox) -> Sandbox,
+    ) -> Result<ImageWithStats> {
         self.enter_sandbox(reach)?;
         self.open_up_to(None, jobs)
     }
@@ -71,7 +82,7 @@ impl ImageInput {
 
     /// Opens the image where it ends at so many bytes of the file, in the sandbox that was entered,
     /// if any.
-    pub fn open_up_to(&self, end: Option<u64>, jobs: usize) -> Result<Costed> {
+    pub fn open_up_to(&self, end: Option<u64>, jobs: usize) -> Result<ImageWithStats> {
         let options = self.options(jobs);
         let options = match end {
             Some(end) => options.len(end.saturating_sub(self.offset)),
@@ -79,17 +90,17 @@ impl ImageInput {
         };
         let opened = options.open(&self.image)?;
         report::choice(&opened);
-        Ok(Costed { opened, is_told: self.stats })
+        Ok(ImageWithStats { opened, prints_stats: self.stats })
     }
 }
 
 /// An opened image that tells at its end what reading it has cost, if that is wanted.
-pub struct Costed {
+pub struct ImageWithStats {
     opened: Opened,
-    is_told: bool,
+    prints_stats: bool,
 }
 
-impl Deref for Costed {
+impl Deref for ImageWithStats {
     type Target = Opened;
 
     fn deref(&self) -> &Opened {
@@ -97,9 +108,9 @@ impl Deref for Costed {
     }
 }
 
-impl Drop for Costed {
+impl Drop for ImageWithStats {
     fn drop(&mut self) {
-        if self.is_told {
+        if self.prints_stats {
             let counters = self.opened.counters().rows().into_iter();
             let object: json::Object = counters.map(|(name, count)| (name.into(), count.into())).collect();
             anstream::eprintln!("{}", json::Value::Object(object));

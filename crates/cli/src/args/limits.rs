@@ -1,59 +1,59 @@
-//! What an input may hold: one option for each limit of the library, shared by every verb that
-//! reads.
+//! Limits of input: an option for each limit of the library, shared by all verbs that read.
 
 use crate::out::text;
 use packfs::{LIMITS, Limit, Limits};
 
-/// What the options stand below in long help.
-const HEADING: &str = "Limits, for input that is not trusted (none lifts one)";
+/// Heading of the options in long help.
+const HEADING: &str = "Limits for untrusted input (none lifts one)";
 
 /// Limits as typed.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct LimitArgs {
-    /// Most names
+    /// Limit the number of names
     #[arg(long, value_name = "N", value_parser = parse_count, help_heading = HEADING, hide_short_help = true)]
     max_entries: Option<u64>,
 
-    /// Most directories within each other
+    /// Limit the depth of directories
     #[arg(long, value_name = "N", value_parser = parse_count, help_heading = HEADING, hide_short_help = true)]
     max_depth: Option<u64>,
 
-    /// Longest name
+    /// Limit the length of a name
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_name: Option<u64>,
 
-    /// Longest target of a symbolic link
+    /// Limit the length of a symlink target
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_target: Option<u64>,
 
-    /// Most extended attributes of one inode, names and values
+    /// Limit the extended attributes of one inode
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_inode_xattrs: Option<u64>,
 
-    /// The same of all inodes together
+    /// Limit the extended attributes of all inodes
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_xattrs: Option<u64>,
 
-    /// Most bytes of all files together, holes included
+    /// Limit the length of all files together, holes included
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_bytes: Option<u64>,
 
-    /// Most bytes of file data for each byte of the input, holes left out
+    /// Limit the ratio of file data to input, holes left out
     #[arg(long, value_name = "N", value_parser = parse_count, help_heading = HEADING, hide_short_help = true)]
     max_ratio: Option<u64>,
 
-    /// Most memory for names and metadata
+    /// Limit the memory for names and metadata
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_memory: Option<u64>,
 
-    /// Allow whatever the format allows, for input that is trusted; limits that are named hold all
-    /// the same
+    /// Lift all limits that no other option sets
+    ///
+    /// For trusted input. What the format itself forbids stays forbidden.
     #[arg(long, help_heading = HEADING, hide_short_help = true)]
     no_limits: bool,
 }
 
 impl LimitArgs {
-    /// What is allowed.
+    /// Returns the limits.
     pub fn limits(&self) -> Limits {
         let start = if self.no_limits { Limits::none() } else { Limits::default() };
         LIMITS.iter().fold(start, |limits, row| match self.typed(row.limit) {
@@ -77,13 +77,13 @@ impl LimitArgs {
     }
 }
 
-/// What `none` means to [`Limits::allow`]: more than anything can be.
+/// Value of `none` for [`Limits::allow`], above any count.
 const NONE: u64 = u64::MAX;
 
 fn parse_count(typed: &str) -> Result<u64, String> {
     match typed {
         "none" => Ok(NONE),
-        _ => typed.parse().map_err(|_| format!("{typed:?} is neither a number nor none")),
+        _ => typed.parse().map_err(|_| "neither a number nor none".to_owned()),
     }
 }
 

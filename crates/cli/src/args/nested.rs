@@ -1,4 +1,4 @@
-//! Which of several images within each other is meant.
+//! Choice among images nested in each other.
 
 use crate::out::listed::listed;
 use packfs::OpenOptions;
@@ -6,27 +6,35 @@ use packfs::OpenOptions;
 /// Options of every verb that opens an image.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct NestedArgs {
-    /// The image to look at where a container holds several, such as the partitions of a disk: p2,
-    /// or 2
+    /// Select an image in a container, such as a partition
+    ///
+    /// Selects one of several images in a container, such as a partition of a disk: p2, or 2.
+    /// Without it a warning names the one that is used.
     #[arg(long, value_name = "NAME")]
     part: Option<String>,
 
-    /// Look at the container itself (a cloop, a table of partitions), not at the image in it
+    /// Open the container itself, not the image in it
+    ///
+    /// Containers are cloop images and partition tables.
     #[arg(long, conflicts_with = "part")]
     outer: bool,
 
-    /// Read the image as if it began with these four characters, where its maker changed them: hsqs
-    /// or shsq for little-endian SquashFS of any version, sqsh or qshs for big-endian
+    /// Read the image as if it started with MAGIC
+    ///
+    /// For images whose vendor changed the magic: hsqs or shsq for little-endian SquashFS of any
+    /// version, sqsh or qshs for big-endian.
     #[arg(long, value_name = "MAGIC", value_parser = listed(parse_magic, packfs::magics),
         hide_possible_values = true)]
     magic: Option<Magic>,
 
-    /// Go on where the image's own checksum is not that of its bytes (EROFS, cramfs, romfs)
+    /// Continue if the superblock checksum does not match
+    ///
+    /// Applies to EROFS, cramfs and romfs, whose superblock holds a checksum.
     #[arg(long)]
     ignore_checksum: bool,
 }
 
-/// What an image is to begin with.
+/// First four bytes of an image.
 #[derive(Clone, Copy, Debug)]
 pub struct Magic([u8; 4]);
 
@@ -34,9 +42,7 @@ pub struct Magic([u8; 4]);
 pub fn parse_magic(text: &str) -> Result<Magic, String> {
     let known = packfs::magics();
     let magic = text.as_bytes().try_into().ok().filter(|_| known.contains(&text));
-    magic
-        .map(Magic)
-        .ok_or_else(|| format!("no magic of four characters that packfs reads: {}", known.join(", ")))
+    magic.map(Magic).ok_or_else(|| format!("unknown magic; use {}", known.join(", ")))
 }
 
 impl From<Magic> for Vec<u8> {
@@ -46,7 +52,7 @@ impl From<Magic> for Vec<u8> {
 }
 
 impl NestedArgs {
-    /// Whether nothing was asked for.
+    /// True if no option was given.
     pub fn is_default(&self) -> bool {
         self.part.is_none() && !self.outer && self.magic.is_none()
     }
@@ -57,7 +63,7 @@ impl NestedArgs {
         self.magic.is_some() || self.ignore_checksum
     }
 
-    /// As it is, without regard to checksums: for a verb that tells of them itself.
+    /// Returns the same without regard to checksums, for a verb that reports them itself.
     pub fn in_spite_of_checksums(&self) -> Self {
         NestedArgs { ignore_checksum: true, ..self.clone() }
     }

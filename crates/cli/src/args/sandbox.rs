@@ -4,22 +4,25 @@
 use packfs::{Result, Source};
 use packfs_sandbox::Sandbox;
 
-/// How much is asked for.
+/// Mode of the sandbox.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum When {
-    /// As far as the kernel can; what it cannot is told
+    /// Both if the kernel supports them, and a report
     Auto,
-    /// All of it, or an error
+    /// Both, or an error
     Require,
 }
 
 /// The option.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct SandboxArg {
-    /// Give up, before the input is looked at, all files but those that are read and written
-    /// (Landlock) and all system calls that reading does not need (seccomp); says on standard error
-    /// what holds. With =require it is an error if the kernel cannot do both
-    #[arg(long, value_name = "auto|require", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
+    /// Restrict files and system calls before reading
+    ///
+    /// Landlock restricts files to those that are read and written, seccomp restricts system calls
+    /// to those that reading needs. Both apply before the input is parsed. A line on standard error
+    /// tells which of them hold. With `--sandbox=require` it is an error if the kernel supports
+    /// only one of them.
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     sandbox: Option<When>,
 }
 
@@ -27,7 +30,7 @@ pub struct SandboxArg {
 const ALWAYS_READ: [&str; 2] = ["/etc/localtime", "/usr/share/zoneinfo"];
 
 impl SandboxArg {
-    /// Whether there is to be one.
+    /// True if a sandbox was requested.
     pub fn is_wanted(self) -> bool {
         self.sandbox.is_some()
     }

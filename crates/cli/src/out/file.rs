@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Where it goes; open before the image is looked at.
+/// Destination of output, opened before the image is read.
 pub enum Output<'a> {
     /// Standard output, or what is no regular file (a fifo, a device), which is written in place.
     Open(File),
@@ -37,7 +37,7 @@ impl<'a> Output<'a> {
         Ok(Output::Named { path, beside, temporary })
     }
 
-    /// What of the file system is needed from here on.
+    /// Adds the files that writing still needs.
     pub fn reach(&self, sandbox: Sandbox) -> Sandbox {
         match self {
             Output::Named { beside, .. } => sandbox.name_in(*beside),

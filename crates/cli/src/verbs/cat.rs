@@ -15,7 +15,9 @@ pub struct Opts {
     #[command(flatten)]
     input: ImageInput,
 
-    /// Files, as paths from the root of the image; symbolic links are followed inside the image
+    /// Files to print, as paths from the root of the image
+    ///
+    /// Symbolic links are followed inside the image.
     #[arg(value_name = "PATHS", required = true)]
     paths: Vec<OsString>,
 }

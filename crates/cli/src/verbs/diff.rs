@@ -21,40 +21,56 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// An image, a directory, a tar or a manifest; - is a tar from standard input
+    /// Image, directory, tar or manifest; - is a tar on stdin
     #[arg(value_name = "A")]
     a: PathBuf,
 
-    /// The same
+    /// Image, directory, tar or manifest; - is a tar on stdin
     #[arg(value_name = "B")]
     b: PathBuf,
 
-    /// A file or block device that holds further data of the image A; once for each, in the order
-    /// in which it lists them
+    /// Read further data of image A from FILE
+    ///
+    /// May be given several times, in the order of the image's own list of devices.
     #[arg(long, visible_alias = "device", value_name = "FILE")]
     device_a: Vec<PathBuf>,
 
-    /// The same for B
+    /// Read further data of image B from FILE
+    ///
+    /// May be given several times, in the order of the image's own list of devices.
     #[arg(long, value_name = "FILE")]
     device_b: Vec<PathBuf>,
 
-    /// Start of image A in its file: 4096, 128K, 1M, 0x1000
+    /// Read image A at this offset in its file
+    ///
+    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
     #[arg(long, visible_alias = "offset", value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     offset_a: u64,
 
-    /// The same for B
+    /// Read image B at this offset in its file
+    ///
+    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     offset_b: u64,
 
-    /// The image to compare where A holds several, such as the partitions of a disk: p2, or 2
+    /// Select an image in container A, such as a partition
+    ///
+    /// Selects one of several images in a container, such as a partition of a disk: p2, or 2.
+    /// Without it a warning names the one that is used.
     #[arg(long, visible_alias = "part", value_name = "NAME")]
     part_a: Option<String>,
 
-    /// The same for B
+    /// Select an image in container B, such as a partition
+    ///
+    /// Selects one of several images in a container, such as a partition of a disk: p2, or 2.
+    /// Without it a warning names the one that is used.
     #[arg(long, value_name = "NAME")]
     part_b: Option<String>,
 
-    /// Read A as if it began with these four characters, where its maker changed them
+    /// Read A as if it started with MAGIC
+    ///
+    /// For images whose vendor changed the magic: hsqs or shsq for little-endian SquashFS of any
+    /// version, sqsh or qshs for big-endian.
     #[arg(
         long,
         visible_alias = "magic",
@@ -64,7 +80,10 @@ pub struct Opts {
     )]
     magic_a: Option<Magic>,
 
-    /// The same for B
+    /// Read B as if it started with MAGIC
+    ///
+    /// For images whose vendor changed the magic: hsqs or shsq for little-endian SquashFS of any
+    /// version, sqsh or qshs for big-endian.
     #[arg(
         long,
         value_name = "MAGIC",
@@ -72,35 +91,39 @@ pub struct Opts {
         hide_possible_values = true
     )]
     magic_b: Option<Magic>,
-    /// Go on where an image's own checksum is not that of its bytes (EROFS, cramfs, romfs)
+    /// Continue if a superblock checksum does not match
+    ///
+    /// Applies to EROFS, cramfs and romfs, whose superblock holds a checksum.
     #[arg(long)]
     ignore_checksum: bool,
 
-    /// Do not compare the bytes of files
+    /// Ignore the contents of files
     #[arg(long)]
     no_contents: bool,
 
-    /// Do not compare users and groups
+    /// Ignore users and groups
     #[arg(long)]
     no_owners: bool,
 
-    /// Do not compare permissions
+    /// Ignore permissions
     #[arg(long)]
     no_modes: bool,
 
-    /// Do not compare times
+    /// Ignore modification times
     #[arg(long)]
     no_times: bool,
 
-    /// Compare fractions of seconds, too; SquashFS has none
+    /// Compare fractions of seconds, too
+    ///
+    /// SquashFS stores whole seconds.
     #[arg(long, conflicts_with = "no_times")]
     nanos: bool,
 
-    /// Do not compare extended attributes
+    /// Ignore extended attributes
     #[arg(long)]
     no_xattrs: bool,
 
-    /// Do not compare which names are links to one file
+    /// Ignore hard links
     #[arg(long)]
     no_links: bool,
 
@@ -116,9 +139,9 @@ pub struct Opts {
 
 const EXAMPLES: &str = "\
 Examples:
-  packfs diff root.sqfs rootfs                       does the image hold what the directory holds?
+  packfs diff root.sqfs rootfs                  an image and its directory
   packfs diff old.sqfs new.sqfs --no-times
-  packfs diff firmware-1.bin firmware-2.bin --offset-a 0x140000 --offset-b 0x150000
+  packfs diff a.bin b.bin --offset-a 0x140000 --offset-b 0x150000
   packfs diff root.sqfs root.tar.gz --json | jq -r '.differences[].path'
 
 Exit code 0 if they are the same, 1 if they differ.";
@@ -135,10 +158,10 @@ impl Opts {
         })
     }
 
-    /// What the two are; with a sandbox, nothing else can be opened from then on.
+    /// Detects both sources. With a sandbox, nothing else can be opened afterwards.
     fn sources(&self) -> Result<(Source, Source)> {
         if self.a == Path::new("-") && self.b == Path::new("-") {
-            return Err(Error::usage("only one of the two can come from standard input"));
+            return Err(Error::usage("cannot read standard input twice"));
         }
         let [opening_a, opening_b] = self.openings();
         let sources = (Source::detect_for(&self.a, &opening_a)?, Source::detect_for(&self.b, &opening_b)?);
@@ -248,7 +271,7 @@ fn line(difference: &Difference) -> String {
     }
 }
 
-/// What differs, and both values.
+/// Returns the name of a difference, and both values.
 fn words(change: &Change) -> (String, String, String) {
     let pair = |what: &str, a: String, b: String| (what.to_owned(), a, b);
     match change {

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Measure formats, codecs and block sizes on a tree and a device, packfs beside its rivals
+/// Measure formats, codecs and other programs on a tree and a device
 ///
 /// The program packfs-lab does it; `packfs lab --help` shows its verbs.
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ Examples:
   packfs lab seed erofs-perf --quick --output results
   packfs lab list";
 
-/// Say which format, codec and block size suit a tree on a device, as a command to run
+/// Recommend format, codec and block size for a tree and a device
 ///
 /// The program packfs-lab does it; `packfs advise --help` shows its options.
 #[derive(clap::Args)]

@@ -10,15 +10,16 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// List what is in an image
+/// List the contents of an image
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
     #[command(flatten)]
     input: ImageInput,
 
-    /// Directories and files to list, as paths from the root of the image; * ? [a-z] stay within a
-    /// name, ** spans any number of directories
+    /// Paths to list, from the root of the image
+    ///
+    /// * ? [a-z] match within a name, ** matches any number of directories.
     #[arg(value_name = "PATHS")]
     paths: Vec<OsString>,
 
@@ -26,19 +27,19 @@ pub struct Opts {
     #[arg(short, long)]
     long: bool,
 
-    /// List all below the directories, too
+    /// List directories recursively
     #[arg(short = 'R', long)]
     recursive: bool,
 
-    /// List directories themselves, not what is in them
+    /// List directories themselves, not their contents
     #[arg(short, long)]
     directory: bool,
 
-    /// Print names as they are, without escaping control characters
+    /// Do not escape control characters in names
     #[arg(long)]
     raw: bool,
 
-    /// End names with NUL instead of a newline, for xargs -0; implies --raw
+    /// End names with NUL, for xargs -0; implies --raw
     #[arg(short = '0', long)]
     null: bool,
 
@@ -49,10 +50,10 @@ pub struct Opts {
 
 const EXAMPLES: &str = "\
 Examples:
-  packfs ls root.sqfs                      what is in the root directory
-  packfs ls -lR root.sqfs                  everything, in long form
-  packfs ls -l root.sqfs usr/bin '**/*.so' a directory, and shared libraries anywhere
-  packfs ls -R -0 root.sqfs | xargs -0n1   names of any bytes, for scripts
+  packfs ls root.sqfs                        the root directory
+  packfs ls -lR root.sqfs                    everything, in long form
+  packfs ls -l root.sqfs usr/bin '**/*.so'   a directory, and shared libraries
+  packfs ls -R -0 root.sqfs | xargs -0n1     names with any bytes, for scripts
   packfs ls -R --json root.sqfs | jq '.[] | select(.size > 1000000) | .path'";
 
 impl Opts {
@@ -68,14 +69,15 @@ impl Opts {
         let volume = opened.volume();
         if self.json {
             let mut array = Array::document();
-            let listed =
-                sink::list(&**volume, &options, &report::Told, &mut |row| array.push(&Entry::new(&row)));
+            let listed = sink::list(&**volume, &options, &report::PrintWarnings, &mut |row| {
+                array.push(&Entry::new(&row))
+            });
             array.finish()?;
             listed?;
         } else {
             let format = self.format(&options);
             let mut out = Out::stdout();
-            let listed = sink::list(&**volume, &options, &report::Told, &mut |row| {
+            let listed = sink::list(&**volume, &options, &report::PrintWarnings, &mut |row| {
                 format.write(&row, out.writer()).or_io(cannot_write)
             });
             // What was listed before an error is printed before the error is.
@@ -97,7 +99,7 @@ impl Opts {
     }
 }
 
-/// How many seconds east of UTC this machine's clock is at a time.
+/// Returns the local offset from UTC at a time, in seconds to the east.
 fn offset_at(time: Timestamp) -> i32 {
     text::zoned(time).map_or(0, |zoned| zoned.offset().seconds())
 }

@@ -26,8 +26,10 @@ impl Opts {
     pub fn run(self, command: clap::Command) -> Outcome {
         man::write(command, &self.dir)?;
         match Command::new(lab::program()).arg("man").arg(&self.dir).status() {
-            Ok(status) if !status.success() => Err(Error::failed("packfs-lab cannot write its manual pages")),
-            // Without it, its pages are none that anybody needs.
+            Ok(status) if !status.success() => {
+                Err(Error::failed("cannot write the manual pages of packfs-lab: it failed"))
+            }
+            // Without the program its pages are of no use.
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(Error::io("cannot start packfs-lab", error))
             }

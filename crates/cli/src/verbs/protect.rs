@@ -12,20 +12,21 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Write recovery data for an image, by which repair mends lost blocks
+/// Write recovery data, from which repair restores lost blocks
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The image
+    /// Image to protect
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 
-    /// How many percent of the image's blocks can be mended if they are lost; the recovery data are
-    /// as long
+    /// Protect against the loss of N percent of the blocks
+    ///
+    /// The recovery data takes as much space.
     #[arg(short = 'p', long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=100))]
     percent: u32,
 
-    /// Where the recovery data go; IMAGE.rec if not given
+    /// Write recovery data to FILE (default: IMAGE.rec)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -35,11 +36,11 @@ pub struct Opts {
 
 const EXAMPLES: &str = "\
 Examples:
-  packfs protect root.sqfs                          root.sqfs.rec, for 5 % of lost blocks
+  packfs protect root.sqfs                      root.sqfs.rec, 5 % of the blocks
   packfs protect root.sqfs --percent 20 -o /backup/root.rec
   packfs repair root.sqfs
 
-Recovery data mend accidents. Against somebody who changes files there are signatures: packfs sign.";
+Recovery data repairs accidents. Against manipulation use packfs sign.";
 
 impl Opts {
     /// Writes recovery data.

@@ -1,48 +1,48 @@
 //! `packfs repack`: makes another image of an image.
 
-use super::pack::Making;
+use super::pack::PackArgs;
 use crate::out::Outcome;
 use std::path::PathBuf;
 
-/// Make another image of an image: other metadata, order, codec, level, block size or format
+/// Repack an image with other metadata, order, codec, block size or format
 ///
-/// What is not asked for stays as it is. Where format, codec, level and block size stay, compressed
-/// blocks are copied: each is decoded once, so that one that no longer decodes is found, and none
-/// is compressed again.
+/// Everything without an option stays. If format, codec, level and block size stay, compressed
+/// blocks are copied: each is decoded once to find damage, and none is compressed again.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The image to make another one of
+    /// Image to repack
     #[arg(value_name = "OLD")]
     source: PathBuf,
 
-    /// The image to write, which may be OLD; - is standard output
+    /// Image to write; may be OLD; - is standard output
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 
-    /// Do not even decode what is copied: about as quick as copying the file, but damage is copied,
-    /// too
+    /// Copy blocks without decoding them
+    ///
+    /// About as fast as copying the file, but damaged blocks are copied, too.
     #[arg(long)]
     trust: bool,
 
     #[command(flatten)]
-    making: Making,
+    args: PackArgs,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   packfs repack root.sqfs small.sqfs --codec zstd:22 --block-size 1M
   packfs repack root.sqfs root.erofs --codec zstd:15
-  packfs repack root.sqfs clean.sqfs --exclude 'var/cache/**' --root-owned --mtime @0
+  packfs repack root.sqfs clean.sqfs --exclude 'var/cache/**' --root-owned
   packfs repack root.sqfs root.sqfs --order root.order
 
-Options, codecs and formats are those of `packfs pack`; see its --help.";
+The options, codecs and formats are those of `packfs pack`.";
 
 impl Opts {
     /// Packs again.
     pub fn run(self) -> Outcome {
-        let Opts { source, image, trust, making } = self;
+        let Opts { source, image, trust, args } = self;
         let repack = packfs::repack(source, &image).trust(trust);
-        making.run(&image, |options, bars| repack.options(options).run_with(bars))
+        args.run(&image, |options, bars| repack.options(options).run_with(bars))
     }
 }

@@ -15,29 +15,33 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Mend an image by its recovery data
+/// Repair an image from its recovery data
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The image
+    /// Image to repair
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 
-    /// The recovery data; IMAGE.rec if not given
+    /// Read recovery data from FILE (default: IMAGE.rec)
     #[arg(short, long, value_name = "FILE")]
     recovery: Option<PathBuf>,
 
-    /// Write the mended image to FILE, and leave IMAGE as it is; without it a mended copy takes the
-    /// place of IMAGE
+    /// Write the repaired image to FILE
+    ///
+    /// IMAGE stays unchanged. Without it a repaired copy replaces IMAGE.
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["in_place", "dry_run"])]
     output: Option<PathBuf>,
 
-    /// Write lost blocks into IMAGE itself; takes no further space, and can be done again if it is
-    /// interrupted
+    /// Write lost blocks into IMAGE itself
+    ///
+    /// Needs no further space. An interrupted repair can be repeated.
     #[arg(long, conflicts_with = "dry_run")]
     in_place: bool,
 
-    /// Only tell what is lost, and whether it can be mended: exit code 3 if anything is lost
+    /// List lost blocks without repairing
+    ///
+    /// Exit code 3 if any block is lost.
     #[arg(short = 'n', long)]
     dry_run: bool,
 
@@ -54,15 +58,15 @@ pub struct Opts {
 
 const EXAMPLES: &str = "\
 Examples:
-  packfs repair root.sqfs                           root.sqfs.rec holds the recovery data
+  packfs repair root.sqfs                       uses root.sqfs.rec
   packfs repair --dry-run root.sqfs && echo whole
   packfs repair /dev/sdb1 --recovery root.rec --in-place
-  packfs repair root.sqfs -o mended.sqfs
+  packfs repair root.sqfs -o repaired.sqfs
 
-Exit code 3 if more is lost than can be mended; nothing is written then.";
+Exit code 3 if more is lost than can be repaired; nothing is written then.";
 
-/// Where mended blocks go. Opened before anything is looked at, since a sandbox closes the way to
-/// it; what could not be opened is told once it is needed.
+/// Destination of repaired blocks. It is opened first, because a sandbox closes the way to it; the
+/// error of a failed open is reported when the destination is needed.
 enum Target {
     /// Nowhere: it is only looked.
     None,
@@ -100,8 +104,10 @@ impl Opts {
         }
         let target = self.output.as_deref().unwrap_or(&self.image);
         if std::fs::metadata(target).is_ok_and(|found| found.file_type().is_block_device()) {
-            let error = Error::usage(format!("{target:?} is a block device, which no copy can replace"));
-            return Target::Copy(Err(error.hint("--in-place mends it where it is; -o writes a mended copy")));
+            let error = Error::usage(format!("cannot replace {target:?}: it is a block device"));
+            return Target::Copy(Err(
+                error.hint("use --in-place to repair it, or -o FILE to write a repaired copy")
+            ));
         }
         Target::Copy(Replacement::create(target))
     }

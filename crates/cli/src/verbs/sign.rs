@@ -16,32 +16,39 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-/// Sign an image, or make a pair of keys
+/// Sign an image, or create a key pair
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The image
+    /// Image to sign
     #[arg(value_name = "IMAGE", required_unless_present = "new_key")]
     image: Option<PathBuf>,
 
-    /// The secret key, a file that this program or minisign made
+    /// Read the secret key from FILE
+    ///
+    /// Keys of minisign are accepted, too.
     #[arg(short, long, value_name = "FILE", required_unless_present = "new_key")]
     secret_key: Option<PathBuf>,
 
-    /// Where the signature goes; IMAGE.minisig if not given
+    /// Write the signature to FILE (default: IMAGE.minisig)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// A line that is signed with the image, and shown when it is verified; time and name of the
-    /// image if not given
+    /// Set the comment that is signed with the image
+    ///
+    /// `packfs verify` prints it. The default is the time and the name of the image.
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
 
-    /// Make a pair of keys instead: the secret one in FILE, the public one in FILE.pub
+    /// Create a key pair: FILE and FILE.pub
+    ///
+    /// FILE holds the secret key, FILE.pub the public one.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["image", "secret_key", "output", "comment"])]
     new_key: Option<PathBuf>,
 
-    /// A file whose first line is the password of the secret key; - is standard input
+    /// Read the password of the secret key from FILE
+    ///
+    /// The first line of FILE is the password; - is standard input.
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 
@@ -73,16 +80,16 @@ impl Opts {
 
     fn password(&self) -> Result<String> {
         let Some(path) = &self.password_file else {
-            let error = Error::usage("the secret key has a password");
-            return Err(error.hint("--password-file names a file with it; - reads it from standard input"));
+            let error = Error::usage("cannot read the secret key: it is encrypted");
+            return Err(error.hint("use --password-file FILE; - reads it from standard input"));
         };
         Ok(read_text(path)?.lines().next().unwrap_or_default().to_owned())
     }
 
     fn make_keys(&self, path: &Path) -> Outcome {
         if !self.no_password && self.password_file.is_none() {
-            let error = Error::usage("a secret key needs a password");
-            return Err(error.hint("--password-file names a file with it; --no-password does without"));
+            let error = Error::usage("cannot create a secret key without a password");
+            return Err(error.hint("use --password-file FILE, or --no-password"));
         }
         let password = if self.no_password { None } else { Some(self.password()?) };
         let public = integrity::public_key_path(path);

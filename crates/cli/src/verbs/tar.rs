@@ -19,16 +19,19 @@ pub struct Opts {
     #[command(flatten)]
     input: ImageInput,
 
-    /// Only these paths and what is below them; * ? [a-z] stay within a name, ** spans any number
-    /// of directories
+    /// Paths to write, with everything below them
+    ///
+    /// * ? [a-z] match within a name, ** matches any number of directories.
     #[arg(value_name = "PATHS")]
     paths: Vec<OsString>,
 
-    /// Write to this file, which gets its name once it is complete; - is standard output
+    /// Write to FILE; - is standard output
+    ///
+    /// FILE gets its name when it is complete.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Leave out the entry of the root directory itself (./)
+    /// Omit the entry of the root directory (./)
     #[arg(long)]
     no_root: bool,
 
@@ -48,8 +51,8 @@ impl Opts {
     pub fn run(self) -> Outcome {
         let output = self.output.as_deref().filter(|path| *path != Path::new("-"));
         if output.is_none() && std::io::stdout().is_terminal() {
-            let error = Error::usage("a tar archive is no text for a terminal");
-            return Err(error.hint("write it to a file with -o FILE, or into a pipe"));
+            let error = Error::usage("cannot write a tar archive to a terminal");
+            return Err(error.hint("use -o FILE, or a pipe"));
         }
         let options = TarOptions { paths: patterns(&self.paths)?, without_root: self.no_root };
         let output = Output::open(output)?;
@@ -66,6 +69,6 @@ impl Opts {
 fn warn_of_sockets(report: &TarReport) {
     if let Some(example) = &report.socket_example {
         let sockets = text::counted(report.sockets, "socket");
-        report::warning(&format!("left out {sockets}, such as {example:?}: a tar archive cannot hold them"));
+        report::warning(&format!("skipped {sockets}, such as {example:?}: a tar archive cannot hold them"));
     }
 }

@@ -4,15 +4,17 @@ use crate::out::Outcome;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Unmount what packfs mounted, by the kernel or through FUSE
+/// Unmount images that packfs mounted
 #[derive(clap::Args)]
 #[command(visible_alias = "unmount", after_help = EXAMPLES)]
 pub struct Opts {
-    /// Directories that something is mounted on
+    /// Directories to unmount
     #[arg(value_name = "DIR", required = true)]
     dirs: Vec<PathBuf>,
 
-    /// At once, though somebody is in it; they may finish
+    /// Unmount at once, even if in use
+    ///
+    /// Processes that use the mount may finish.
     #[arg(short, long)]
     lazy: bool,
 }
@@ -20,8 +22,8 @@ pub struct Opts {
 const EXAMPLES: &str = "\
 Examples:
   packfs umount /mnt
-  packfs umount --lazy /mnt                though somebody is in it
-  packfs mount --list                      what there is to unmount";
+  packfs umount --lazy /mnt                even if in use
+  packfs mount --list                      mounts of packfs";
 
 impl Opts {
     /// Unmounts.

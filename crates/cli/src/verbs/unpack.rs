@@ -21,48 +21,53 @@ pub struct Opts {
     #[command(flatten)]
     input: ImageInput,
 
-    /// The directory; made if it does not exist. Nothing is ever written outside of it
+    /// Directory to unpack into
+    ///
+    /// Created if missing. Nothing is ever written outside of it.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 
-    /// Only these paths and what is below them; * ? [a-z] stay within a name, ** spans any number
-    /// of directories
+    /// Paths to unpack, with everything below them
+    ///
+    /// * ? [a-z] match within a name, ** matches any number of directories.
     #[arg(value_name = "PATHS")]
     paths: Vec<OsString>,
 
-    /// What to do with what is in DIR already
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    /// Set the treatment of existing files in DIR
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t)]
     existing: ExistingWord,
 
-    /// Replace what is in the way; the same as --existing replace
+    /// Replace existing files: --existing replace
     #[arg(short, long, conflicts_with = "existing")]
     force: bool,
 
-    /// Who is to own the files
-    #[arg(long, value_name = "WHO", value_enum, default_value_t)]
+    /// Set the owner of unpacked files
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t)]
     owner: OwnerWord,
 
-    /// Leave extended attributes out
+    /// Drop extended attributes
     #[arg(long)]
     no_xattrs: bool,
 
-    /// Leave times of last modification out
+    /// Drop modification times
     #[arg(long)]
     no_times: bool,
 
-    /// Leave device nodes out
+    /// Skip device nodes
     #[arg(long)]
     no_devices: bool,
 
-    /// Fail (at the end, when all else is done) if anything could not be restored
+    /// Fail at the end if anything was not restored
     #[arg(long)]
     strict: bool,
 
-    /// Stop at the first file that cannot be decoded, instead of leaving it out and going on
+    /// Stop at the first file that cannot be decoded
+    ///
+    /// Without it the file is left out, and unpacking continues.
     #[arg(long)]
     fail_fast: bool,
 
-    /// Wait until everything is safely on the disk
+    /// Wait until everything is on the disk
     #[arg(long)]
     sync: bool,
 
@@ -77,9 +82,9 @@ pub struct Opts {
 const EXAMPLES: &str = "\
 Examples:
   packfs unpack root.sqfs out
-  packfs unpack root.sqfs out etc 'usr/lib/**/*.so'    some paths, with the directories above them
-  packfs unpack root.sqfs out --existing merge         into a directory that has files already
-  sudo packfs unpack root.sqfs rootfs --strict         owners, devices and all, or an error";
+  packfs unpack root.sqfs out etc 'usr/lib/**/*.so'   some paths
+  packfs unpack root.sqfs out --existing merge        into a filled directory
+  sudo packfs unpack root.sqfs rootfs --strict        owners, devices and all";
 
 /// Words for [`Existing`].
 #[derive(Clone, Copy, Default, ValueEnum)]
@@ -87,25 +92,25 @@ enum ExistingWord {
     /// DIR must not exist or be empty
     #[default]
     Refuse,
-    /// Fill directories; anything else in the way is an error, found before anything is written
+    /// Fill directories; other existing files are an error, found before anything is written
     Merge,
-    /// Fill directories, replace anything else in the way
+    /// Fill directories, replace other existing files
     Replace,
-    /// Fill directories, keep anything else in the way
+    /// Fill directories, keep other existing files
     Skip,
-    /// As skip, but replace what is older than in the image
+    /// Like skip, but replace files older than in the image
     KeepNewer,
 }
 
 /// Words for [`OwnerPolicy`].
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum OwnerWord {
-    /// As in the image if you are root, else you
+    /// The owner in the image for root, else the current user
     #[default]
     Auto,
-    /// As in the image; what is refused is counted
+    /// The owner in the image; refused ones are counted
     Image,
-    /// You
+    /// The current user
     Current,
 }
 
@@ -131,7 +136,7 @@ impl Opts {
         std::fs::metadata(image).or_io(|| format!("cannot read {image:?}"))?;
         match std::fs::DirBuilder::new().mode(0o700).create(&self.dir) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                Err(Error::io(format!("cannot make directory {:?}", self.dir), error))
+                Err(Error::io(format!("cannot create directory {:?}", self.dir), error))
             }
             _ => Ok(()),
         }
@@ -224,7 +229,8 @@ pub struct Document<'a> {
     hard_links: u64,
     /// Names left out because existing files are kept.
     skipped: u64,
-    /// Of all these, files that could not be created, such as devices without privileges.
+    /// Files that could not be created, such as devices without privileges; the counts above
+    /// include them.
     not_made: u64,
     /// Attributes that could not be restored, by kind.
     not_restored: Vec<NotRestoredRow<'a>>,

@@ -1,4 +1,4 @@
-//! `packfs verify`: whether an image is what somebody signed.
+//! `packfs verify`: verifies the signature of an image.
 
 use crate::args::{SandboxArg, read_text};
 use crate::out::report::Out;
@@ -17,23 +17,25 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The image
+    /// Image to verify
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 
-    /// The signer's public key: a file
+    /// Read the public key of the signer from FILE
     #[arg(short, long, value_name = "FILE", required_unless_present = "key")]
     public_key: Option<PathBuf>,
 
-    /// The signer's public key itself: the second line of such a file
+    /// Set the public key: the second line of a key file
     #[arg(short = 'P', long, value_name = "BASE64", conflicts_with = "public_key")]
     key: Option<String>,
 
-    /// The signature; IMAGE.minisig if not given
+    /// Read the signature from FILE (default: IMAGE.minisig)
     #[arg(long, value_name = "FILE")]
     signature: Option<PathBuf>,
 
-    /// Copy the image as it is verified; nothing is left of the copy unless the signature holds
+    /// Copy the image to FILE while it is verified
+    ///
+    /// The copy is removed if the signature is wrong.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -51,11 +53,12 @@ pub struct Opts {
 const EXAMPLES: &str = "\
 Examples:
   packfs verify root.erofs --public-key release.key.pub
-  packfs verify root.erofs -P RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3
+  packfs verify root.erofs -p release.key.pub --signature root.minisig
   packfs verify downloads/root.erofs -p release.key.pub -o /images/root.erofs
 
-Exit code 3 if the image is not what was signed, 1 if another key signed it. Who can write to the
-image can change it after it was verified; --output makes a copy of exactly what was.";
+Exit code 3 if the image differs from the signed one, 1 if another key signed
+it. The image may change after it was verified if others can write to it;
+--output makes a copy of exactly the verified bytes.";
 
 impl Opts {
     /// Verifies.

@@ -321,8 +321,10 @@ fn a_wrong_entry_is_refused_by_its_number_with_what_is_allowed() {
     let twice = ["--add-manifest", "-", "--add-manifest", "-"];
     fixture.run(pack("rootfs", "x.sqfs", &twice)).failed(2, &["given twice", "standard input"]);
     fixture.run(pack("-", "x.sqfs", &twice[..2])).failed(2, &["SOURCE and --add-manifest", "standard input"]);
-    // An image that is wrapped as it is has no place for entries.
-    fixture.run(pack("plain.sqfs", "x.cloop", &["--add", "d /a 0755 0 0"])).failed(2, &["wrapped as it is"]);
+    // An image that is cannot filter or rename has no place for entries.
+    fixture
+        .run(pack("plain.sqfs", "x.cloop", &["--add", "d /a 0755 0 0"]))
+        .failed(2, &["cannot filter or rename"]);
 }
 
 #[test]
@@ -409,7 +411,7 @@ fn a_manifest_of_a_tar_is_that_of_its_image() {
 #[test]
 fn only_what_holds_a_tree_has_a_manifest() {
     let fixture = fixture();
-    fixture.run(["info", "--manifest", "rootfs/list"]).failed(2, &["a manifest already"]);
+    fixture.run(["info", "--manifest", "rootfs/list"]).failed(2, &["it is a manifest"]);
     fixture.run(["info", "--manifest", "host-file"]).failed(4, &["neither a directory"]);
     fixture.run(["info", "--manifest", "nothing"]).failed(1, &["nothing"]);
     fixture.run(["info", "--manifest", "rootfs", "--offset", "8"]).failed(2, &["a directory"]);

@@ -8,7 +8,7 @@ use std::process::Command;
 /// Refused as an image of no known format, for what it is and with this hint.
 #[track_caller]
 fn assert_refused(run: &Run, what: &str, hint: &str) {
-    run.failed(4, &["is of no format that packfs reads", &format!("looks like {what}"), hint]);
+    run.failed(4, &["has no known format", &format!("looks like {what}"), hint]);
 }
 
 /// A script that makes `file`, the program it needs, what the file is, and a part of the hint.
@@ -102,7 +102,7 @@ fn names_files_by_their_magics() {
         (0, b"070701", "a cpio archive", "unpack it first"),
         (0, b"\x7fELF\x02\x01\x01\0AI\x02", "an AppImage", "info --scan"),
         (0, b"\x7fELF\x01\x02\x01", "a program (ELF)", "info --scan"),
-        (0, b"\0", "a file that begins with zeros", "info --scan"),
+        (0, b"\0", "a file that starts with zeros", "info --scan"),
     ] {
         let mut bytes = vec![0; 70_000];
         bytes[at..at + magic.len()].copy_from_slice(magic);
@@ -112,7 +112,7 @@ fn names_files_by_their_magics() {
         let run = fixture.run(["pack", "file", "image.sqfs"]);
         if what == "a program (ELF)" {
             // No tree was ever in it.
-            assert!(run.code == Some(0) && run.stderr.contains("the image holds the file itself"));
+            assert!(run.code == Some(0) && run.stderr.contains("packing the file itself"));
             continue;
         }
         run.failed(4, &["neither a directory", &format!("looks like {what}"), hint]);

@@ -25,10 +25,10 @@ fn a_page_is_written_beside_the_image() {
 fn a_page_never_takes_the_place_of_the_image() {
     let fixture = Fixture::with_image();
     let before = std::fs::read(fixture.path("root.sqfs")).unwrap();
-    fixture.run(["info", "--html", "./root.sqfs", "root.sqfs"]).failed(2, &["is the image itself", "hint: "]);
+    fixture.run(["info", "--html", "./root.sqfs", "root.sqfs"]).failed(2, &["it is the image", "hint: "]);
     assert!(std::fs::read(fixture.path("root.sqfs")).unwrap() == before);
     fixture.run(["info", "--html", "no/such/folder.html", "root.sqfs"]).failed(1, &["cannot write to"]);
     fixture.run(["info", "--html", "a.html", "--space", "root.sqfs"]).failed(2, &["cannot be used with"]);
-    fixture.run(["info", "--html", "a.html", "rootfs/etc/os-release"]).failed(4, &["no format"]);
+    fixture.run(["info", "--html", "a.html", "rootfs/etc/os-release"]).failed(4, &["no known format"]);
     assert_eq!(fixture.names(), ["root.sqfs", "rootfs"]);
 }

@@ -283,7 +283,9 @@ fn what_a_killed_server_leaves_is_cleared() {
     let file = File::open(place.path().join("usr/bin/tool")).unwrap();
     kill_process(server_pid(&fixture, &place), Signal::KILL).unwrap();
     wait_for("the kernel to notice", || fs::read_dir(place.path()).is_err());
-    fixture.run(["mount", "--fuse", "root.sqfs", "at"]).failed(1, &["whose server is gone", "packfs umount"]);
+    fixture
+        .run(["mount", "--fuse", "root.sqfs", "at"])
+        .failed(1, &["the server of the mount there is gone", "packfs umount"]);
     fixture.run(["umount", "at"]).failed(1, &["in use", "--lazy"]);
     fixture.run(["umount", "--lazy", "at"]).done();
     assert!(!place.is_mounted());
@@ -383,11 +385,11 @@ fn a_mount_that_fails_says_why_and_leaves_nothing() {
     let mut cut = fixture.bytes("root.sqfs");
     cut.truncate(200);
     fs::write(fixture.path("cut"), cut).unwrap();
-    fixture.run(["mount", "--fuse", "junk", "at"]).failed(4, &["no format"]);
+    fixture.run(["mount", "--fuse", "junk", "at"]).failed(4, &["no known format"]);
     fixture.run(["mount", "--fuse", "cut", "at"]).failed(3, &["corrupt"]);
     fixture.run(["mount", "--fuse", "none", "at"]).failed(1, &["none"]);
     fixture.run(["mount", "--fuse", "root.sqfs", "nowhere"]).failed(1, &["nowhere", "mkdir"]);
-    fixture.run(["mount", "--fuse", "root.sqfs", "junk"]).failed(2, &["no directory"]);
+    fixture.run(["mount", "--fuse", "root.sqfs", "junk"]).failed(2, &["not a directory"]);
     fixture
         .run(["mount", "--fuse", "--subdir", "etc/os-release", "root.sqfs", "at"])
         .failed(1, &["not a directory"]);

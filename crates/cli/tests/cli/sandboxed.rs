@@ -189,7 +189,7 @@ fn every_verb_that_compares_says_the_same_within_it() {
         assert_eq!(with.stderr, format!("sandbox: landlock, seccomp\n{}", without.stderr), "{verb:?}");
     }
     let run = fixture.run(["verity", "root.sqfs", "--sandbox"]);
-    run.failed(2, &["only read"]);
+    run.failed(2, &["in a sandbox"]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn cat(fixture: &Fixture, image: &str, path: &str) -> String {
     fixture.run(["cat", image, path]).done().text().to_owned()
 }
 
-const NOTE: &str = "is no directory, image, tar or manifest, so the image holds the file itself";
+const NOTE: &str = "is not a directory, image, tar or manifest: packing the file itself";
 
 #[test]
 fn a_single_file_is_the_only_entry_of_the_root_and_that_is_told() {
@@ -205,7 +205,7 @@ fn directories_are_merged_in_their_order() {
     assert_eq!(fixture.run(["stat", "--json", "image", "hard"]).json()[0]["links"], 2);
     fixture.run(["pack", "b", "a", "image", "--merge", "-q"]).done();
     assert_eq!(cat(&fixture, "image", "x/f"), "a's");
-    fs::write(fixture.path("sub/x"), "no directory").unwrap();
+    fs::write(fixture.path("sub/x"), "not a directory").unwrap();
     fixture
         .run(["pack", "b", "sub", "image", "--merge", "-q"])
         .failed(1, &["\"x\" is a directory with entries"]);
@@ -223,7 +223,7 @@ fn what_cannot_lie_side_by_side_is_wrong_usage() {
     fixture.run(["pack", "a", "nothing", "x.sqfs"]).failed(1, &["cannot open \"nothing\""]);
     fixture.run(["pack", "a"]).failed(2, &["<IMAGE>", "Usage: packfs pack [OPTIONS] <SOURCE>... <IMAGE>"]);
     fixture.run(["repack", "i.sqfs", "t.tar", "x.sqfs"]).failed(2, &["unexpected argument 'x.sqfs'"]);
-    fixture.run(["pack", "a", "b", "x.sqfs", "--source-offset", "4"]).failed(2, &["no image"]);
+    fixture.run(["pack", "a", "b", "x.sqfs", "--source-offset", "4"]).failed(2, &["not an image"]);
     // A glob without a name for the image behind it costs no file.
     fixture
         .run(["pack", "a", "b", "app.bin"])

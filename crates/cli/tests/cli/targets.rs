@@ -124,7 +124,7 @@ fn an_image_that_may_only_be_so_long_is_refused_with_its_length_or_made_to_fit()
         std::fs::write(fixture.path(image), "as it was").unwrap();
         let found = format!("has {len} bytes, at most {} are allowed", len - 1);
         may_have(len - 1, &[]).failed(1, &[&found, "--fit"]);
-        may_have(100, &["--fit"]).failed(1, &["at most 100 are allowed", "leave something out"]);
+        may_have(100, &["--fit"]).failed(1, &["at most 100 are allowed", "exclude files"]);
         assert!(fixture.bytes(image) == b"as it was", "{format}");
         assert_eq!(may_have(len, &["--fit"]).code, Some(0));
         assert_eq!(fixture.bytes(image).len(), len, "{format}");

@@ -257,6 +257,6 @@ fn a_warning_before_the_work_begins_brings_no_bar() {
     let run = Run::of(terminal.output().unwrap());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let shown = String::from_utf8_lossy(&run.stdout);
-    assert!(shown.contains("\"README\" is no directory"), "{shown}");
+    assert!(shown.contains("\"README\" is not a directory"), "{shown}");
     assert!(!shown.contains("0/0") && !shown.contains('\u{2591}'), "{shown}");
 }

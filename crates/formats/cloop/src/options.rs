@@ -15,17 +15,17 @@ options! {
     }
 
     typed_target: Option<Target> = "version", one_of!["2.0" | "2" => Target::V2, "4.0" | "4" => Target::V4],
-        "2.0, or 4.0 for other codecs than gzip", "which version of the format: 2.0 is what every tool reads";
+        "2.0, or 4.0 for other codecs than gzip", "Set the version of the format; every tool reads 2.0";
 
     /// Stores blocks uncompressed that do not shrink.
     stored: bool = "stored", SWITCH, "off",
-        "store blocks that do not shrink as they are (only 4.0, and its module of Linux fails at them)";
+        "Store incompressible blocks uncompressed (4.0; the Linux module of 4.0 fails on them)";
 
     /// The format of the image inside, if one is to be made; the name is for others to understand.
     inner: Option<String> = "inner",
         Values::new("FORMAT|none", |text| (!text.is_empty()).then(|| text.to_owned())),
         "iso9660, as far as it can be packed, else squashfs",
-        "make an image of this format of a directory, an archive or a manifest first; none wraps any file as it is";
+        "Pack directories, archives and manifests in this format first; none wraps any file unchanged";
 }
 
 /// Version to write.

@@ -15,26 +15,26 @@ options! {
     }
 
     order: ByteOrder = "endian", one_of!["little" => ByteOrder::Little, "big" => ByteOrder::Big], "little",
-        "byte order of the machines that mount the image; kernels read no other than their own";
+        "Set the byte order; a kernel mounts only its own";
 
     extended: bool = "pointers", one_of!["plain" => false, "extended" => true], "plain",
-        "store blocks that do not shrink as they are (extended), which Linux reads from 4.15 on";
+        "Allow uncompressed blocks (extended, Linux 4.15)";
 
     holes: bool = "holes", SWITCH, "off",
-        "store blocks of zeros as holes, which every kernel reads, but few other programs";
+        "Store blocks of zeros as holes; every kernel reads them, few other programs do";
 
     share: bool = "duplicates", one_of!["share" => true, "keep" => false], "share",
-        "store the data of files with the same contents once (share), or as often as they occur (keep)";
+        "Store equal files once (share) or repeatedly (keep)";
 
     /// Offset of the superblock.
     super_block_at: u64 = "pad", one_of!["512" => PAD_LEN, "none" | "0" => 0], "none",
-        "leave so many bytes in front of the superblock, for boot code";
+        "Reserve bytes before the superblock, for boot code";
 
     name: [u8; 16] = "name", Values::new("TEXT of at most 16 bytes", name), "Compressed",
-        "the image's name";
+        "Set the name of the image";
 
     edition: u32 = "edition", Values::new("0..4294967295", |text| text.parse::<u32>().ok()), "0",
-        "the image's edition";
+        "Set the edition of the image";
 }
 
 const CODEC_DEFAULT: &str = "gzip";

@@ -17,24 +17,24 @@ options! {
 
     zisofs: Zisofs = "zisofs",
         one_of!["1" => Zisofs::Version1, "2" => Zisofs::Version2, "as-needed" => Zisofs::AsNeeded], "as-needed",
-        "version of compressed files: Linux reads 1, files from 4 GiB on need 2 (or stay as they are); as-needed is 1 unless there is such a file";
+        "Set the zisofs version: Linux reads 1; files from 4 GiB need 2 and make as-needed choose it";
 
     /// Longest name of a Joliet tree in units of UTF-16, if there is to be one.
     joliet: Option<usize> = "joliet",
         one_of!["on" => Some(JOLIET_NAME_MAX), "off" => None, "long" => Some(JOLIET_LONG_NAME_MAX)], "off",
-        "a second tree for Windows, with names of up to 64 characters, or 103 (long); it shows compressed files as they are stored";
+        "Add a Joliet tree for Windows, with names of up to 64 or 103 (long) characters; compressed files stay compressed in it";
 
     volume_id: String = "volume-id", Values::new("TEXT of up to 32 characters", volume_id), "PACKFS",
-        "name of the volume";
+        "Set the volume name";
 
     boot: Option<ImagePath> = "boot", Values::tried("PATH-IN-TREE", boot_path), "none",
-        "boot image for BIOS (El Torito, no emulation); it is stored as it is";
+        "Set the BIOS boot image (El Torito, no emulation), stored uncompressed";
 
     boot_sectors: BootSectors = "boot-sectors", Values::new("1 to 65535, or all", boot_sectors), "4",
-        "how many sectors of 512 bytes of it BIOS loads";
+        "Set the number of 512-byte sectors that the BIOS loads";
 
     efi_boot: Option<ImagePath> = "efi-boot", Values::tried("PATH-IN-TREE", boot_path), "none",
-        "boot image for EFI: a FAT file system; it is stored as it is";
+        "Set the EFI boot image, a FAT filesystem, stored uncompressed";
 }
 
 /// Version of zisofs to write.

@@ -20,7 +20,7 @@ pub(crate) struct Job<'a> {
 /// the image fits.
 ///
 /// # Errors
-/// As [`packfs_pack::pack`]; `TooLarge` if the smallest image has no place either.
+/// Packs like [`packfs_pack::pack`]; `TooLarge` if even the smallest image does not fit.
 pub(crate) fn pack(
     job: &Job<'_>,
     settings: &PackSettings,
@@ -48,7 +48,7 @@ pub(crate) fn pack(
     match outcome {
         Err(error) if error.kind() == ErrorKind::TooLarge && stops_early => {
             Err(Error::too_large(format!("{error}, by the densest of {} ways to pack it", rungs.len() + 1))
-                .hint("leave something out, or allow more"))
+                .hint("exclude files, or raise the limit"))
         }
         outcome => outcome,
     }

@@ -59,8 +59,8 @@ impl Job<'_> {
         let is_device =
             || std::fs::metadata(self.output).is_ok_and(|found| found.file_type().is_block_device());
         if options.fit && options.max_size.is_none() && !is_device() {
-            let error = Error::usage("the image is to fit, but nothing says how long it may be");
-            return Err(error.hint("--max-size SIZE says it; a block device has its own length"));
+            let error = Error::usage("cannot fit the image: no size limit is given");
+            return Err(error.hint("use --max-size SIZE, or write to a block device"));
         }
         let order_by_goal = options.order.is_none();
         let job = fitting::Job { tree, contents, format: self.format, output: self.output, order_by_goal };
@@ -93,15 +93,15 @@ impl Job<'_> {
 fn warn_of_silence(notes: &Notes, progress: &dyn Progress) {
     if !notes.unused_globs.is_empty() {
         let globs: Vec<String> = notes.unused_globs.iter().map(|glob| format!("{glob:?}")).collect();
-        progress.warn(&format!("globs without effect, as nothing matches: {}", globs.join(", ")));
+        progress.warn(&format!("globs that match nothing: {}", globs.join(", ")));
     }
     if notes.kept_marks > 0 {
         let count = notes.kept_marks;
         let names_are =
             if count == 1 { "name begins with .wh. and is" } else { "names begin with .wh. and are" };
         progress.warn(&format!(
-            "{count} {names_are} kept as files, though marks of container layers begin so: \
-             --whiteouts overlayfs makes them what they mean, --whiteouts keep says that they are files"
+            "{count} {names_are} kept as files, though whiteouts of container layers have such names: \
+             --whiteouts overlayfs converts them, --whiteouts keep keeps them silently"
         ));
     }
 }

@@ -35,7 +35,7 @@ use wrapping::WrapJob;
 /// another source, see [`Pack::of`] and [`pack_entries`]. The output may also be a block device, a
 /// fifo, or `-` for standard output; a pipe gets the image once it is complete.
 pub fn pack(source: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
-    Pack::new(Given::Path(source.as_ref().into()), output.as_ref())
+    Pack::new(SourceArg::Path(source.as_ref().into()), output.as_ref())
 }
 
 /// Makes another image of an image, once [`Repack::run`] is called: what is not said stays as it
@@ -103,9 +103,9 @@ where
     Ok(Pack::of_loaded(Arc::new(loaded), output))
 }
 
-/// What is packed, as it was given.
+/// Source of an image, as the caller named it.
 #[derive(Clone, Debug)]
-enum Given {
+enum SourceArg {
     Path(PathBuf),
     Known(Source),
     Loaded(LoadedSource),
@@ -124,7 +124,7 @@ impl std::fmt::Debug for LoadedSource {
 /// An image that is to be made of a source.
 #[derive(Clone, Debug)]
 pub struct Pack {
-    source: Given,
+    source: SourceArg,
     output: PathBuf,
     options: PackOptions,
     watcher: Watcher,
@@ -143,17 +143,17 @@ pub struct Repack {
 impl Pack {
     /// Packs a source that is already known.
     pub fn of(source: Source, output: impl AsRef<Path>) -> Self {
-        Pack::new(Given::Known(source), output.as_ref())
+        Pack::new(SourceArg::Known(source), output.as_ref())
     }
 
     /// Packs a tree that was looked through before, by [`Source::load`] or otherwise, for callers
     /// that pack it several times, or parts of it. It is packed as it is: [`PackOptions::shape`]
     /// and [`PackOptions::limits`] do nothing.
     pub fn of_loaded(loaded: Arc<Loaded>, output: impl AsRef<Path>) -> Self {
-        Pack::new(Given::Loaded(LoadedSource(loaded)), output.as_ref())
+        Pack::new(SourceArg::Loaded(LoadedSource(loaded)), output.as_ref())
     }
 
-    fn new(source: Given, output: &Path) -> Self {
+    fn new(source: SourceArg, output: &Path) -> Self {
         Pack { source, output: output.into(), options: PackOptions::default(), watcher: Watcher::default() }
     }
 
@@ -182,17 +182,17 @@ impl Pack {
     fn load(&self, shape: &Shape, progress: &dyn Progress) -> Result<Arc<Loaded>> {
         let opening = self.options.opening();
         let source = match &self.source {
-            Given::Loaded(_) if opening.is_about_an_image() => {
+            SourceArg::Loaded(_) if opening.is_about_an_image() => {
                 let what = "has no part, offset, magic or further devices";
-                return Err(Error::usage(format!("a tree that is already there {what}")));
+                return Err(Error::usage(format!("a loaded tree {what}")));
             }
-            Given::Loaded(loaded) => return Ok(Arc::clone(&loaded.0)),
-            Given::Known(source) => source.clone(),
-            Given::Path(path) => Source::detect_to_pack(path, &opening, progress)?,
+            SourceArg::Loaded(loaded) => return Ok(Arc::clone(&loaded.0)),
+            SourceArg::Known(source) => source.clone(),
+            SourceArg::Path(path) => Source::detect_to_pack(path, &opening, progress)?,
         };
         let loaded = source.load_with(&opening, shape, progress);
         Ok(Arc::new(loaded.map_err(|error| match (&self.source, &source, error.kind()) {
-            (Given::Path(_), Source::Tar(_), ErrorKind::Corrupt) => {
+            (SourceArg::Path(_), Source::Tar(_), ErrorKind::Corrupt) => {
                 error.hint("if it is no archive: packfs pack --as-file packs the file itself")
             }
             _ => error,
@@ -220,7 +220,7 @@ impl Repack {
         let job = Job { options, output: &self.output, format, settings, progress };
         let packer = format.packer(&job.settings)?;
         if let Some(wrapping) = packer.wraps() {
-            let source = Given::Known(Source::Image(self.image.clone()));
+            let source = SourceArg::Known(Source::Image(self.image.clone()));
             return WrapJob { job: &job, packer: &*packer, wrapping: &wrapping }.run(&source);
         }
         let lists = Lists::read(options)?;

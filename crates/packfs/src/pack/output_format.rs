@@ -22,12 +22,12 @@ pub(crate) fn choose(
 ) -> Result<&'static dyn Format> {
     if let Some(name) = named {
         return packfs_formats::by_name(name)
-            .ok_or_else(|| Error::usage(format!("there is no format {name:?}; there are: {}", names())));
+            .ok_or_else(|| Error::usage(format!("unknown format {name:?}; packfs writes {}", names())));
     }
     let default = || {
         let default = again.or_else(|| packfs_formats::by_name(packfs_formats::DEFAULT));
         default.ok_or_else(|| {
-            Error::usage("cannot tell the format").hint(format!("--format names it: {}", names()))
+            Error::usage("cannot choose a format").hint(format!("use --format NAME, with one of {}", names()))
         })
     };
     let Some(extension) = output.extension() else { return default() };
@@ -41,13 +41,14 @@ pub(crate) fn choose(
 
 fn unknown(extension: &[u8], output: &Path) -> Error {
     let name = escaped(output.as_os_str().as_bytes());
-    let error = Error::usage(format!("cannot tell the format of {name}: .{} means none", escaped(extension)));
+    let error =
+        Error::usage(format!("cannot choose a format for {name}: unknown extension .{}", escaped(extension)));
     let known = packed().flat_map(|format| format.info().extensions);
     let known: Vec<String> = known.map(|extension| format!(".{extension}")).collect();
-    let error = error.hint(format!("--format NAME takes any file name; NAME is one of {}", names()));
-    let error = error.hint(format!("extensions that mean a format are {}", known.join(", ")));
+    let error = error.hint(format!("use --format NAME, with one of {}", names()));
+    let error = error.hint(format!("known extensions: {}", known.join(", ")));
     match extension.to_ascii_lowercase().as_slice() {
-        b"tar" => error.hint("packfs tar writes a tar of an image"),
+        b"tar" => error.hint("packfs tar writes an image as a tar"),
         _ => error,
     }
 }

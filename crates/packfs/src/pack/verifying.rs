@@ -23,8 +23,8 @@ impl Verify for Verifier {
             ErrorKind::Io | ErrorKind::Cancelled => error,
             _ => {
                 let name = &written.image.name;
-                Error::failed(format!("{name} was not made: what was written is wrong: {error}"))
-                    .hint("memory or a disk that errs can be the reason; otherwise this is a fault of packfs, to be reported")
+                Error::failed(format!("cannot verify {name}, so it was not created: {error}"))
+                    .hint("check memory and disk; if both are healthy, report a bug of packfs")
             }
         })
     }

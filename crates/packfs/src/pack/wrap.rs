@@ -1,6 +1,6 @@
 //! [`wrap`]: an image in a container, such as a cloop, without looking at what it holds.
 
-use super::{Given, Pack, PackOptions, output_format};
+use super::{Pack, PackOptions, SourceArg, output_format};
 use crate::watcher::Watcher;
 use crate::{OpenOptions, Source};
 use packfs_core::{Error, Goal, Progress, Result};
@@ -150,7 +150,7 @@ impl Wrap {
             let error = Error::usage(format!("cannot wrap an image in {name}: it holds a tree of files"));
             return Err(error.hint("a container is chosen by its format or the extension of the output"));
         }
-        let source = Given::Known(Source::Image(self.image.clone()));
+        let source = SourceArg::Known(Source::Image(self.image.clone()));
         Pack::new(source, &self.output).options(self.options.clone().into()).run_with(progress)
     }
 }

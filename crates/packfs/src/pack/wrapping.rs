@@ -1,11 +1,11 @@
 //! Formats that hold one image instead of a tree: what of a source is wrapped, and the image that
 //! is made first of what is none.
 //!
-//! Whether a source is wrapped is the target format's property ([`PackFormat::wraps`]): for any
-//! other, an image is a tree.
+//! The target format decides if a source is wrapped ([`PackFormat::wraps`]). For any other format
+//! an image is a tree.
 
 use super::job::Job;
-use super::{Given, Pack, PackOptions};
+use super::{Pack, PackOptions, SourceArg};
 use crate::nested;
 use crate::{OpenOptions, Source};
 use packfs_core::FileImage;
@@ -21,7 +21,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the option says if nothing is to be made.
+/// Value of the option `inner` that packs no image first.
 const AS_IT_IS: &str = "none";
 
 /// Packing in a format that holds one image instead of a tree.
@@ -35,7 +35,7 @@ impl WrapJob<'_> {
     /// Wraps a source that is an image as it is; of any other, an image is made first.
     ///
     /// Errors: as [`Pack::run`].
-    pub(super) fn run(&self, given: &Given) -> Result<PackReport> {
+    pub(super) fn run(&self, given: &SourceArg) -> Result<PackReport> {
         let (job, options, name) = (self.job, self.job.options, self.packer.format().name);
         let orders = options.order_file.is_some() || options.trace.is_some();
         if orders || options.base.is_some() {
@@ -43,19 +43,19 @@ impl WrapJob<'_> {
             return Err(Error::usage(format!("a {name} holds one image: there are no {what}")));
         }
         let (path, known) = match given {
-            Given::Path(path) => (path.as_path(), None),
-            Given::Known(source) => (Path::new(""), Some(source)),
-            Given::Loaded(_) => {
-                let what = "a tree that is already there has to become an image of its own first";
+            SourceArg::Path(path) => (path.as_path(), None),
+            SourceArg::Known(source) => (Path::new(""), Some(source)),
+            SourceArg::Loaded(_) => {
+                let what = "pack the loaded tree into an image first";
                 return Err(Error::usage(format!("a {name} holds one image: {what}")));
             }
         };
         let subject = subject(path, known, self.wrapping, self.packer, &options.opening())?;
         let (bytes, left_out) = match subject {
             Subject::Image(_) if options.shape.moves_names() => {
-                let message = format!("the image is wrapped as it is: a {name} has nothing to shape");
+                let message = format!("cannot filter or rename in a {name}: it wraps the image unchanged");
                 return Err(Error::usage(message)
-                    .hint("pack an image of its own first, shaped as it is to be, and wrap that"));
+                    .hint("pack the filtered tree into an image first, and wrap that image"));
             }
             Subject::Image(bytes) => (bytes, Vec::new()),
             Subject::Tree { source, format } => self.made_first(source, format)?,
@@ -105,7 +105,7 @@ impl WrapJob<'_> {
     }
 }
 
-/// What is to be wrapped.
+/// Content of the container.
 enum Subject {
     /// Bytes that are there.
     Image(Bytes),
@@ -120,7 +120,7 @@ struct Bytes {
 }
 
 impl Bytes {
-    /// For a file that nobody else knows of, and that is to lose its name.
+    /// Forgets the name of a file that is private and about to be removed.
     fn without_name(self) -> Bytes {
         Bytes { file: None, ..self }
     }
@@ -239,6 +239,6 @@ impl ContentReader for DiskReader<'_> {
             return Ok(());
         }
         Err(Error::failed(format!("{path:?} changed while it was being packed"))
-            .hint("pack a snapshot, or stop what writes to it"))
+            .hint("pack a snapshot, or stop the program that writes to it"))
     }
 }

@@ -15,15 +15,15 @@ pub struct Entry {
     pub parent: u32,
     /// For people; empty for the root.
     pub name: String,
-    /// Whether others are in it.
+    /// True for a folder.
     pub is_folder: bool,
-    /// Of a file; of a folder, the sum.
+    /// Length of a file; of a folder, the sum.
     pub len: u64,
     /// Bytes of the image; of a folder, the sum.
     pub stored: u64,
-    /// How many of these are in blocks that other files share.
+    /// Bytes of `stored` in blocks that other files share.
     pub shared: u64,
-    /// Which of [`Accounts::codec_names`], as bits.
+    /// Bits of [`Accounts::codec_names`].
     pub codecs: u16,
     /// Everything in it that is no folder, itself included.
     pub files: u64,
@@ -33,7 +33,7 @@ pub struct Entry {
 pub struct Accounts {
     /// The root first.
     pub entries: Vec<Entry>,
-    /// What belongs to no file, by its owner.
+    /// Bytes outside file data, by owner.
     pub owners: Vec<(&'static str, u64)>,
 }
 
@@ -108,7 +108,7 @@ impl Accounts {
         files + self.owners.iter().map(|(_, len)| len).sum::<u64>()
     }
 
-    /// What the bits of [`Entry::codecs`] mean: as it is, and each codec.
+    /// Returns the names of the bits of [`Entry::codecs`]: uncompressed, and each codec.
     pub fn codec_names(&self) -> Vec<&'static str> {
         std::iter::once("not compressed").chain(Algorithm::ALL.map(Algorithm::name)).collect()
     }
@@ -136,7 +136,7 @@ fn claim(opened: &Opened, walked: &packfs::Walked, file: u32, len: u64, claims: 
     claimed.map(|()| codecs)
 }
 
-/// What files leave of each owner's bytes, the largest first.
+/// Returns the bytes of each owner that no file claims, the largest first.
 fn owners(opened: &Opened, settled: &Settled) -> Result<Vec<(&'static str, u64)>> {
     let mut left: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut next = 0;

@@ -1,4 +1,4 @@
-//! Which file has how much of which stored bytes, each byte counted once.
+//! Shares of files in stored bytes, each byte counted once.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ struct Claim {
     start: u64,
     end: u64,
     file: u32,
-    /// How much it takes of the piece, in bytes of its contents.
+    /// Share of the piece, in bytes of file contents.
     weight: u64,
 }
 
@@ -25,11 +25,11 @@ struct Claim {
 #[derive(Default)]
 pub struct Claims(Vec<Claim>);
 
-/// Who has what.
+/// Shares of all files.
 pub struct Settled {
     /// Stored bytes of each file.
     pub stored: Vec<u64>,
-    /// How many of them are in pieces that others share.
+    /// Bytes of `stored` in shared pieces.
     pub shared: Vec<u64>,
     /// All pieces, in order and without overlap.
     pub taken: Vec<Range<u64>>,
@@ -104,8 +104,8 @@ impl Settled {
         }
     }
 
-    /// How many bytes of a range belong to files. Ranges are asked for in order; `next` is where
-    /// the last one ended in [`Settled::taken`].
+    /// Counts the bytes of a range that belong to files. Ranges must be in order; `next` is the end
+    /// of the last one in [`Settled::taken`].
     pub fn within(&self, range: &Range<u64>, next: &mut usize) -> u64 {
         let mut sum = 0;
         while let Some(taken) = self.taken.get(*next) {

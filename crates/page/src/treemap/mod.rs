@@ -1,5 +1,5 @@
-//! Where an image's bytes go, as a page: each file and folder by what it takes, and whoever owns
-//! the rest by its name.
+//! Map of the space in an image, as a page: files and folders by their size in the image, and the
+//! other owners of bytes by name.
 //!
 //! Every byte is counted once. What files refer to is theirs (`claims.rs`); a block that several
 //! share is divided among them by what each takes of it; all else belongs to whom the image says it
@@ -17,7 +17,7 @@ use crate::{Page, escape};
 use accounts::Accounts;
 use outline::{MAX_NAMES_LEN, MAX_NODES, Outline};
 
-/// What the script draws.
+/// Data for the script.
 #[derive(Serialize)]
 struct Data<'a> {
     length: u64,

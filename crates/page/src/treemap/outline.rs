@@ -1,4 +1,4 @@
-//! As much of the accounts as a page may hold: the largest by name, the rest summed up.
+//! Extract of the accounts for a page: the largest entries by name, the rest summed up.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ pub const MAX_NODES: usize = 20_000;
 /// The most bytes that their names take on the page.
 pub const MAX_NAMES_LEN: usize = 2 << 20;
 
-/// What a node is; scripts get the number.
+/// Kind of a node; scripts get the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A folder, or the image itself.
@@ -19,7 +19,7 @@ pub enum Kind {
     File = 1,
     /// Files of a folder, and folders in it, that are too small to stand there by name.
     Rest = 2,
-    /// What owns bytes that are no file's.
+    /// Structure that owns bytes outside file data.
     Owner = 3,
 }
 
@@ -30,22 +30,22 @@ pub struct Node {
     pub parent: usize,
     /// For people.
     pub name: String,
-    /// What it is.
+    /// Kind.
     pub kind: Kind,
     /// Bytes of contents.
     pub len: u64,
     /// Bytes of the image.
     pub stored: u64,
-    /// How many of these are in blocks that others share.
+    /// Bytes of `stored` in shared blocks.
     pub shared: u64,
-    /// As [`Entry::codecs`].
+    /// Codecs, see [`Entry::codecs`].
     pub codecs: u16,
-    /// How many files.
+    /// Number of files.
     pub files: u64,
 }
 
 impl Serialize for Node {
-    /// As a list, for there are many.
+    /// Serializes a list, because pages hold many nodes.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { parent, name, kind, len, stored, shared, codecs, files } = self;
         (parent, name, *kind as u8, len, stored, shared, codecs, files).serialize(serializer)
@@ -135,8 +135,8 @@ fn rest(entries: &[Entry], node_of: &[usize], nodes: &mut Vec<Node>) {
     }
 }
 
-/// How long a name is in a page at most: quotes and backslashes take two bytes, what means
-/// something to HTML six.
+/// Returns the length of a name in a page at most: quotes and backslashes take two bytes,
+/// characters special to HTML six.
 fn embedded_len(name: &str) -> usize {
     let byte_len = |byte| match byte {
         b'<' | b'>' | b'&' => 6,
@@ -168,7 +168,7 @@ mod tests {
         Accounts::summed(entries, vec![("inode table", 5000), ("superblock", 96)])
     }
 
-    /// What is in a node, together, is the node.
+    /// Asserts that the children of every node add up to it.
     fn adds_up(nodes: &[Node]) {
         let mut sums = vec![(0, 0); nodes.len()];
         for (index, node) in nodes.iter().enumerate().skip(1) {

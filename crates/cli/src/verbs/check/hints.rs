@@ -1,4 +1,5 @@
-//! What `packfs check --repair-hints` adds: what survives of a damaged image, and what mends it.
+//! Output of `packfs check --repair-hints`: files that survive in a damaged image, and the state of
+//! its recovery data.
 
 use crate::out::report::Out;
 use crate::out::text;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What the recovery data beside an image say of it; `None` if there are none.
+/// State of the recovery data beside an image; `None` without any.
 pub struct Hints(Option<Result<(RecoveryIndex, RecoveryState)>>);
 
 impl Hints {

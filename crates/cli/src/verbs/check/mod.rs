@@ -18,19 +18,21 @@ use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Check an image: every structure, and with --data that everything can be decoded
+/// Check the structures of an image, and with --data all file data
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
     #[command(flatten)]
     input: ImageInput,
 
-    /// Decode all file data, too
+    /// Also decode all file data
     #[arg(long)]
     data: bool,
 
-    /// Decode all file data, and say what survives of a damaged image and whether recovery data
-    /// beside it mend it
+    /// Also list damaged files and test recovery data
+    ///
+    /// Decodes all file data, counts the files that survive, and tells whether the recovery data
+    /// beside the image can repair it.
     #[arg(long)]
     repair_hints: bool,
 
@@ -42,16 +44,16 @@ const EXAMPLES: &str = "\
 Examples:
   packfs check root.sqfs
   packfs check --data root.sqfs && echo sound
-  packfs check --repair-hints root.sqfs             which files survive, and can it be mended?
+  packfs check --repair-hints root.sqfs    damaged files, and recovery data
   packfs check --json root.sqfs | jq '.findings[] | .fault'
 
-Exit code 3 if the image breaks the rules of its format; warnings and notes alone are
-no failure.";
+Exit code 3 if the image breaks the rules of its format; warnings and notes
+alone are no failure.";
 
-/// As many findings are kept; an image that is damaged all over has nothing more to say.
+/// Limit on kept findings.
 const FINDINGS_MAX: usize = 1000;
 
-/// What was found.
+/// Findings of a check.
 #[derive(Default)]
 struct Found {
     findings: Vec<Finding>,

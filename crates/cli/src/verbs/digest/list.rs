@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// A list longer than this is none.
 const LEN_MAX: u64 = 64 << 20;
 
-/// What a source should be.
+/// Line of a list.
 pub struct Listed {
     /// The digest it should have.
     pub digest: TreeDigest,
@@ -33,15 +33,15 @@ pub fn read(path: &Path) -> Result<Vec<Listed>> {
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
         let row = line.split_once("  ").and_then(|(digest, name)| Some((digest, unescaped(name)?)));
         let Some((digest, name)) = row else {
-            let error = Error::usage(format!("{path:?}: line {}: {line:?} is no line of a list", index + 1));
-            return Err(error.hint("a line is a digest, two spaces and a path, as packfs digest prints it"));
+            let error = Error::usage(format!("{path:?}: line {}: cannot parse {line:?}", index + 1));
+            return Err(error.hint("a line is a digest, two spaces and a path, as printed by packfs digest"));
         };
         let digest =
             digest.parse().map_err(|error: Error| error.at(format!("{path:?}: line {}", index + 1)))?;
         listed.push(Listed { digest, source: OsString::from_vec(name).into() });
     }
     if listed.is_empty() {
-        return Err(Error::usage(format!("{path:?}: lists nothing")));
+        return Err(Error::usage(format!("cannot check {path:?}: it lists no digests")));
     }
     Ok(listed)
 }

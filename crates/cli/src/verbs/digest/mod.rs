@@ -20,46 +20,59 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Print a digest of a tree that is the same for a directory, a tar and any image of it
+/// Print a digest of a tree, the same for directories, tars and images
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// Images, directories, tars or manifests; - is a tar from standard input
+    /// Images, directories, tars or manifests
+    ///
+    /// - is a tar from standard input.
     #[arg(value_name = "SOURCE", required_unless_present = "check_list")]
     sources: Vec<PathBuf>,
 
-    /// Fail unless every SOURCE has this digest; the facts that it names are those that count
+    /// Fail unless every SOURCE has this digest
+    ///
+    /// The digest names the facts that count.
     #[arg(long, value_name = "DIGEST", conflicts_with_all = ["facts", "depth"])]
     check: Option<String>,
 
-    /// Check what such lines in a file say of their sources; - is standard input
+    /// Check the digests listed in FILE
+    ///
+    /// FILE holds lines as `packfs digest` prints them; - is standard input.
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["sources", "check", "facts", "depth"])]
     check_list: Option<PathBuf>,
 
-    /// What counts besides names, types, contents, targets and device numbers: a list of mode,
-    /// owner, mtime, nanos, xattrs, links, root; or changes to the default, such as +nanos or
-    /// -mtime,-owner; all; none
+    /// Set the attributes that count
+    ///
+    /// A list of mode, owner, mtime, nanos, xattrs, links, root, or changes to the default such as
+    /// +nanos or -mtime,-owner; all; none. Names, types, contents, targets and device numbers
+    /// always count.
     #[arg(long, value_name = "LIST", value_parser = parse_facts, allow_hyphen_values = true)]
     facts: Option<DigestFacts>,
 
-    /// Print digests of directories, too, down to so many names below the root: what each would
-    /// have by itself
+    /// Print digests of directories down to depth N
+    ///
+    /// Each is the digest that the directory would have by itself.
     #[arg(long, value_name = "N", default_value = "0")]
     depth: u32,
 
-    /// Where the image begins in the file: 4096, 128K, 1M, 0x1000
+    /// Read the image at this offset in the file
+    ///
+    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     offset: u64,
 
-    /// A file or block device that holds further data of the image, if there is one SOURCE; once
-    /// for each, in the order in which it lists them
+    /// Read further image data from FILE
+    ///
+    /// Needs a single SOURCE. May be given several times, in the order of the image's own list of
+    /// devices.
     #[arg(long, value_name = "FILE")]
     device: Vec<PathBuf>,
 
     #[command(flatten)]
     nested: NestedArgs,
 
-    /// Print a JSON array
+    /// Print an array of JSON objects
     #[arg(long)]
     json: bool,
 
@@ -75,13 +88,15 @@ pub struct Opts {
 
 const EXAMPLES: &str = "\
 Examples:
-  packfs digest rootfs root.sqfs root.erofs root.tar      the same line four times, if they hold the same
-  packfs digest --facts +nanos rootfs root.erofs          what SquashFS cannot hold, too
-  packfs digest --depth 2 root.sqfs                       where two trees differ, with diff(1)
-  packfs digest rootfs > rootfs.digest && packfs digest --check-list rootfs.digest
+  packfs digest rootfs root.sqfs root.tar       the same digest three times
+  packfs digest --facts +nanos rootfs a.erofs   fractions of seconds count, too
+  packfs digest --depth 2 root.sqfs             directories, for diff(1)
+  packfs digest rootfs > rootfs.digest
+  packfs digest --check-list rootfs.digest
   packfs digest --check packfs-tree-1:sha256:8b1a... root.sqfs
 
-Exit code 1 if a digest is not the one that was given. docs/formats/digest.md says what is hashed.";
+Exit code 1 if a digest differs from the expected one. docs/formats/digest.md
+specifies the digest.";
 
 /// Reads what stands behind `--facts`.
 fn parse_facts(typed: &str) -> std::result::Result<DigestFacts, String> {
@@ -96,10 +111,10 @@ fn parse_facts(typed: &str) -> std::result::Result<DigestFacts, String> {
         let (name, counts) = match (changes, word.strip_prefix('+'), word.strip_prefix('-')) {
             (true, Some(name), _) => (name, true),
             (true, None, Some(name)) => (name, false),
-            (true, None, None) => return Err(format!("{word:?} lacks a + or - before it")),
+            (true, None, None) => return Err(format!("{word:?} needs a + or - before it")),
             (false, ..) => (word, true),
         };
-        let known = || format!("{word:?} is no fact; known are {}", DigestFacts::names().join(", "));
+        let known = || format!("unknown attribute {word:?}; use {}", DigestFacts::names().join(", "));
         *facts.by_name(name).ok_or_else(known)? = counts;
     }
     Ok(facts)
@@ -126,8 +141,8 @@ impl Opts {
         self.work.shown(self.json, |bars| self.run_with(&asked, bars))
     }
 
-    /// What is to be hashed, and what it should come to; with a sandbox, nothing else can be opened
-    /// from then on.
+    /// Returns the sources and their expected digests. With a sandbox, nothing else can be opened
+    /// afterwards.
     fn asked(&self) -> Result<Vec<Asked>> {
         let asked: Vec<Asked> = match (&self.check_list, &self.check) {
             (Some(list), _) => {
@@ -153,19 +168,19 @@ impl Opts {
     fn each_source(&self, digest: Option<TreeDigest>) -> Result<Vec<Asked>> {
         self.refuse_options_of_one(self.sources.len())?;
         if self.sources.iter().filter(|source| *source == Path::new("-")).count() > 1 {
-            return Err(Error::usage("only one SOURCE can come from standard input"));
+            return Err(Error::usage("cannot read standard input twice"));
         }
         let opening = self.opening();
         self.sources.iter().map(|source| Asked::new(source.clone(), &opening, digest)).collect()
     }
 
-    /// What tells how one image is opened tells nothing about others.
+    /// Refuses options that describe a single image if there are several sources.
     fn refuse_options_of_one(&self, sources: usize) -> Result<(), Error> {
         if sources < 2 || (self.offset == 0 && self.device.is_empty() && self.nested.is_default()) {
             return Ok(());
         }
         let options = "--offset, --device, --part, --outer and --magic";
-        Err(Error::usage(format!("{options} are about one SOURCE, but there are {sources}")))
+        Err(Error::usage(format!("cannot apply {options} to {sources} SOURCEs: they need a single one")))
     }
 
     fn run_with(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
@@ -175,7 +190,7 @@ impl Opts {
         if self.json { self.print_json(asked, bars) } else { self.print(asked, bars) }
     }
 
-    /// How sources are opened that are images.
+    /// Returns the options to open sources that are images.
     fn opening(&self) -> OpenOptions {
         let opening =
             OpenOptions::new().jobs(self.work.jobs()).offset(self.offset).limits(self.limits.limits());

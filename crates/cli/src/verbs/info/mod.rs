@@ -27,32 +27,36 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Show what an image is: format, codec, options, counts, features, oldest kernel
+/// Show format, codec, options, counts and features of an image
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
     #[command(flatten)]
     input: ImageInput,
 
-    /// Account for every byte of the file: who owns it
+    /// List the owner of every byte of the image
     #[arg(long)]
     space: bool,
 
-    /// Print a manifest, one line per entry, that pack takes as its source; IMAGE may be a
-    /// directory or a tar, too
+    /// Print a manifest, one line per entry
+    ///
+    /// The manifest can be edited and packed. IMAGE may be a directory or a tar, too.
     #[arg(long, conflicts_with_all = ["space", "json"])]
     manifest: bool,
 
-    /// List every image in the file, wherever it begins, as in firmware: offset, size, format
+    /// List all images in the file, at any offset
+    ///
+    /// For firmware: offset, size and format of each image.
     #[arg(long, conflicts_with_all = ["space", "manifest", "part", "outer", "device", "stats"])]
     scan: bool,
 
-    /// With --scan: also list images that lie within the bytes of others
+    /// With --scan: also list images inside others
     #[arg(long, requires = "scan")]
     nested: bool,
 
-    /// Write a page with a map of where the bytes go: each file and folder by what it takes of the
-    /// image; - is standard output
+    /// Write a page with a map of the space to FILE
+    ///
+    /// The map shows each file and directory by its share of the image. - is standard output.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["space", "manifest", "scan", "json"])]
     html: Option<PathBuf>,
 
@@ -64,12 +68,12 @@ pub struct Opts {
 const EXAMPLES: &str = "\
 Examples:
   packfs info root.sqfs
-  packfs info --space root.sqfs            how large the inode table is, and all else
-  packfs info --html root.html root.sqfs   a map of them, for a browser
+  packfs info --space root.sqfs            the owner of every byte
+  packfs info --html root.html root.sqfs   the same as a map, for a browser
   packfs info --json root.sqfs | jq -r .facts.codec
-  packfs info --scan firmware.bin          every image in it, and where
+  packfs info --scan firmware.bin          every image in a file
   packfs info --manifest root.sqfs > root.manifest
-  packfs info --manifest rootfs > m        a directory: edit m, then packfs pack m root.sqfs";
+  packfs info --manifest rootfs > m        edit m, then packfs pack m root.sqfs";
 
 impl Opts {
     /// Shows.
@@ -114,7 +118,7 @@ impl Opts {
                 return write_manifest(&opened.load(&Silent)?.tree, Path::new(""));
             }
             Source::Manifest(path) => {
-                return Err(Error::usage(format!("{path:?} is a manifest already")));
+                return Err(Error::usage(format!("cannot print a manifest of {path:?}: it is a manifest")));
             }
             source => {
                 let folder = match &source {
@@ -128,7 +132,7 @@ impl Opts {
                 let skip = out.iter().map(|out| (out.dev(), out.ino())).collect();
                 self.input.sandbox.enter(|sandbox| reading(sandbox, &source))?;
                 let shape = Shape { skip, ..Shape::default() };
-                (source.load_with(&self.input.options(0), &shape, &report::Told)?, folder)
+                (source.load_with(&self.input.options(0), &shape, &report::PrintWarnings)?, folder)
             }
         };
         write_manifest(&loaded.tree, &folder)
@@ -138,8 +142,8 @@ impl Opts {
     fn write_map(&self, page: &Path) -> Result<()> {
         let image = &self.input.image;
         if page.canonicalize().is_ok_and(|page| image.canonicalize().is_ok_and(|image| image == page)) {
-            return Err(Error::usage(format!("{page:?} is the image itself"))
-                .hint("--html FILE names the page that is to be written"));
+            return Err(Error::usage(format!("cannot write the page to {page:?}: it is the image"))
+                .hint("--html FILE is the page to write"));
         }
         let output = Output::open(Some(page).filter(|page| *page != Path::new("-")))?;
         let opened = self.input.open_reaching(0, |sandbox| output.reach(sandbox))?;
@@ -231,7 +235,7 @@ fn write_manifest(tree: &Tree, folder: &Path) -> Result<()> {
     out.flush().or_io(report::cannot_write)
 }
 
-/// What the image lies in, the outermost first.
+/// Prints the containers of the image, the outermost first.
 fn print_layers(opened: &Opened, out: &mut Out) -> Result<()> {
     for layer in opened.layers() {
         out.line(format_args!("{} {}, {}", "within".bold(), layer.format, printable(&layer.inner)))?;

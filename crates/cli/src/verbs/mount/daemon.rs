@@ -13,7 +13,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 
-/// What the process in the background says when the mount answers.
+/// Message of the background process when the mount answers.
 const READY: &[u8] = b"ready\n";
 
 /// Mounts with `mount`, and serves until it is unmounted or a signal comes.
@@ -39,8 +39,8 @@ fn signals() -> Result<signal_hook::iterator::Signals> {
     signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).or_io(|| "cannot handle signals")
 }
 
-/// The first signal unmounts; whoever is in it still may finish. The second ends the process, and
-/// with it their reads.
+/// Unmounts at the first signal, and lets processes that use the mount finish. The second signal
+/// ends the server, and with it their reads.
 fn stop(index: usize, unmounter: &Unmounter) {
     if unmounter.unmount(false).is_ok() {
         return;
@@ -51,9 +51,9 @@ fn stop(index: usize, unmounter: &Unmounter) {
     }
 }
 
-/// As [`serve`], as the process that [`start`] started.
+/// Serves like [`serve`], in the process that [`start`] started.
 pub fn serve_detached(mount: impl FnOnce() -> Result<(FuseMount, Option<Written>)>) -> Outcome {
-    // Nobody's child on anybody's terminal. It fails only for those who are that already.
+    // Leaves session and terminal. It fails only if the process leads a session already.
     let _ = rustix::process::setsid();
     serve(|| {
         let mounted = mount()?;
@@ -64,8 +64,8 @@ pub fn serve_detached(mount: impl FnOnce() -> Result<(FuseMount, Option<Written>
     })
 }
 
-/// Says that the mount answers, and lets go of what the starter has open. Whoever started may be
-/// gone: that is an error, since nobody would know of the mount.
+/// Reports that the mount answers, and closes the files of the starter. If the starter is gone,
+/// that is an error, because the mount would go unnoticed.
 fn detach() -> std::io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&null)?;

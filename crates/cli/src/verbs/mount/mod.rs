@@ -26,15 +26,15 @@ use std::time::Duration;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The image: a file or a block device
+    /// Image to mount: a file or a block device
     #[arg(value_name = "IMAGE", required_unless_present = "list")]
     image: Option<PathBuf>,
 
-    /// The directory to mount it on
+    /// Directory to mount it on
     #[arg(value_name = "DIR", required_unless_present = "list")]
     dir: Option<PathBuf>,
 
-    /// Show what packfs mounted
+    /// List the mounts of packfs
     #[arg(long, conflicts_with_all = ["image", "fuse", "kernel"])]
     list: bool,
 
@@ -42,70 +42,82 @@ pub struct Opts {
     #[arg(long, requires = "list")]
     json: bool,
 
-    /// Where the image begins in the file: 4096, 128K, 1M, 0x1000
+    /// Read the image at this offset in the file
+    ///
+    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
     #[arg(long, value_name = "BYTES", value_parser = text::parse_size)]
     offset: Option<u64>,
 
-    /// Show only this directory of the image
+    /// Mount only this directory of the image
     #[arg(long, value_name = "PATH")]
     subdir: Option<OsString>,
 
-    /// A file or block device that holds further data of the image; once for each, in the order in
-    /// which it lists them
+    /// Read further image data from FILE
+    ///
+    /// May be given several times, in the order of the image's own list of devices.
     #[arg(long, value_name = "FILE")]
     device: Vec<PathBuf>,
 
     #[command(flatten)]
     nested: NestedArgs,
 
-    /// Serve it through FUSE, also as root
+    /// Mount through FUSE, also as root
     #[arg(long, conflicts_with = "kernel")]
     fuse: bool,
 
-    /// Let the kernel mount it, or fail
+    /// Mount by the kernel, or fail
     #[arg(long)]
     kernel: bool,
 
-    /// Serve it (through FUSE) until it is unmounted or a signal comes, instead of in the
-    /// background
+    /// Serve through FUSE in the foreground
+    ///
+    /// Ends when the mount is unmounted, or on a signal.
     #[arg(short, long, conflicts_with = "kernel")]
     foreground: bool,
 
-    /// User of everything (FUSE)
+    /// Set the user of everything (FUSE)
     #[arg(long, value_name = "UID")]
     uid: Option<u32>,
 
-    /// Group of everything (FUSE)
+    /// Set the group of everything (FUSE)
     #[arg(long, value_name = "GID")]
     gid: Option<u32>,
 
-    /// Users and groups that become others: FROM:TO or FIRST-LAST:TO, separated by commas (FUSE)
+    /// Map users and groups: FROM:TO or FIRST-LAST:TO (FUSE)
+    ///
+    /// Several maps are separated by commas.
     #[arg(long, value_name = "MAP", value_delimiter = ',')]
     owner_map: Vec<IdMap>,
 
-    /// Unmount when nothing was asked for so long and nobody is in it: 90, 90s, 10m, 2h (FUSE)
+    /// Unmount after TIME without use: 90s, 10m, 2h (FUSE)
     #[arg(long, value_name = "TIME", value_parser = options::parse_duration)]
     idle_timeout: Option<Duration>,
 
-    /// Memory for decoded blocks (FUSE; 64M if not given)
+    /// Set the size of the block cache (FUSE; default 64M)
     #[arg(long, value_name = "BYTES", value_parser = text::parse_size)]
     cache_size: Option<u64>,
 
-    /// Threads that serve (FUSE; made for the machine if not given)
+    /// Serve with N threads (FUSE)
+    ///
+    /// The default depends on the machine.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 
-    /// Write the paths of what is used into a file, in the order of first use, for pack --trace:
-    /// files that are read, symbolic links that are followed, directories that are listed (FUSE)
+    /// Record the order of first use to FILE (FUSE)
+    ///
+    /// FILE lists files that are read, symbolic links that are followed and directories that are
+    /// listed, for `packfs pack --trace`.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Options as for mount(8), separated by commas: nosuid, nodev, noexec, nosymfollow,
-    /// allow_other, default_permissions, and every option above without its dashes
+    /// Set mount options, separated by commas
+    ///
+    /// Those of mount(8): nosuid, nodev, noexec, nosymfollow, allow_other, default_permissions, and
+    /// every option above without its dashes.
     #[arg(short, value_name = "OPTIONS", value_delimiter = ',')]
     options: Vec<OsString>,
 
-    /// What the process is started with that serves in the background.
+    /// Serve as the background process of a mount
     #[arg(long, hide = true)]
     detached: bool,
 }
@@ -138,8 +150,8 @@ impl Opts {
             return Ok(ExitCode::SUCCESS);
         }
         if request.settings.is_kernel {
-            let error = Error::failed("only root can have the kernel mount an image");
-            return Err(error.hint("without --kernel it is served through FUSE, which needs no root"));
+            let error = Error::failed("cannot mount by the kernel: not root");
+            return Err(error.hint("omit --kernel to mount through FUSE, which needs no root"));
         }
         if self.foreground {
             return daemon::serve(|| request.serve());
@@ -147,7 +159,7 @@ impl Opts {
         daemon::start()
     }
 
-    /// What was asked for, by options of the command line and those behind `-o`.
+    /// Collects the options of the command line and those of `-o`.
     fn settings(&self) -> Result<Settings> {
         let mut settings = Settings {
             offset: self.offset.unwrap_or(0),
@@ -175,7 +187,7 @@ impl Opts {
     }
 }
 
-/// What is to be mounted where, and how.
+/// A mount to make.
 struct Request {
     image: PathBuf,
     dir: PathBuf,
@@ -192,8 +204,8 @@ impl Request {
         settings.devices.iter().fold(options, OpenOptions::device).open(&self.image)
     }
 
-    /// Whether the kernel has mounted it. If it does not, that is an error only where the kernel
-    /// was insisted on.
+    /// Mounts by the kernel; returns false if that is impossible, which is an error only with
+    /// `--kernel`.
     fn by_kernel(&self) -> Result<bool> {
         let opened = self.open()?;
         let format = opened.format().name();
@@ -204,16 +216,18 @@ impl Request {
             return Ok(false);
         }
         if !is_whole {
-            let error =
-                Error::unsupported("kernel mount", "the image lies in another, which the kernel cannot open");
-            return Err(error.hint("without --kernel it is served through FUSE"));
+            let error = Error::unsupported(
+                "kernel mount",
+                "the image lies in a container, which the kernel cannot open",
+            );
+            return Err(error.hint("omit --kernel to mount through FUSE"));
         }
         let Some(driver) = opened.format().info().driver else {
             if !settings.is_kernel {
                 return Ok(false);
             }
             let error = Error::unsupported("kernel mount", format!("Linux has no driver for {format}"));
-            return Err(error.hint("without --kernel it is served through FUSE"));
+            return Err(error.hint("omit --kernel to mount through FUSE"));
         };
         let mount = KernelMount {
             driver,
@@ -232,7 +246,7 @@ impl Request {
             }
             Err(error) if settings.is_kernel => Err(error),
             Err(error) => {
-                report::warning(&format!("{error}; serving it through FUSE"));
+                report::warning(&format!("{error}; mounting through FUSE"));
                 Ok(false)
             }
         }
@@ -285,16 +299,16 @@ fn absolute(path: &Path) -> PathBuf {
 /// A directory whose server is gone answers nothing that a user could make sense of.
 fn check_place(dir: &Path) -> Result<()> {
     if mount::is_stale(dir) {
-        let error = Error::failed(format!("something is mounted on {dir:?} whose server is gone"));
-        return Err(error.hint(format!("packfs umount {dir:?} clears it")));
+        let error = Error::failed(format!("cannot mount on {dir:?}: the server of the mount there is gone"));
+        return Err(error.hint(format!("packfs umount {dir:?} removes that mount")));
     }
     match std::fs::metadata(dir) {
         Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(Error::usage(format!("{dir:?} is no directory"))),
+        Ok(_) => Err(Error::usage(format!("cannot mount on {dir:?}: not a directory"))),
         Err(error) => {
             let missing = error.kind() == std::io::ErrorKind::NotFound;
             let error = Error::io(format!("cannot mount on {dir:?}"), error);
-            Err(if missing { error.hint(format!("mkdir -p {dir:?} makes it")) } else { error })
+            Err(if missing { error.hint(format!("mkdir -p {dir:?} creates it")) } else { error })
         }
     }
 }

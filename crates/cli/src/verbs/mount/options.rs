@@ -1,5 +1,4 @@
-//! What a mount is asked for: options of the command line, and words behind `-o` as in
-//! `/etc/fstab`.
+//! Settings of a mount: options of the command line, and words of `-o` as in `/etc/fstab`.
 
 use crate::out::text;
 use packfs::mount::{MountFlags, OwnerMap};
@@ -23,9 +22,9 @@ pub struct Settings {
     pub flags: MountFlags,
     pub allow_other: bool,
     pub default_permissions: bool,
-    /// FUSE, whoever mounts.
+    /// Set to mount through FUSE, also as root.
     pub is_fuse: bool,
-    /// The kernel or nobody.
+    /// Set to mount by the kernel, or fail.
     pub is_kernel: bool,
     pub uid: Option<u32>,
     pub gid: Option<u32>,
@@ -37,8 +36,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What holds where nothing is said. What root mounts is for all, as a mount by the kernel is;
-    /// what somebody else mounts is theirs alone, and they may read all of it.
+    /// Returns the defaults. Mounts of root are readable by all users, as mounts by the kernel are;
+    /// mounts of other users are private to them, and they may read everything.
     pub fn new(is_root: bool) -> Self {
         Settings {
             offset: 0,
@@ -98,7 +97,7 @@ impl Settings {
     fn absorb_value(&mut self, key: &str, value: &[u8]) -> Result<()> {
         let text = String::from_utf8_lossy(value);
         let wrong = |fault: String| Error::usage(format!("-o {key}={text}: {fault}"));
-        let id = || text.parse::<u32>().map_err(|_| wrong("an id is a number".into()));
+        let id = || text.parse::<u32>().map_err(|_| wrong("not a number".into()));
         match key {
             "offset" => self.offset = text::parse_size(&text).map_err(wrong)?,
             "subdir" => self.subdir = ImagePath::parse(value)?,
@@ -135,7 +134,9 @@ impl Settings {
         ];
         let wanted = for_fuse.iter().find(|(wanted, _)| *wanted);
         if let (Some((_, option)), true) = (wanted, self.is_kernel) {
-            return Err(Error::usage(format!("--{option} is not for mounts by the kernel")));
+            return Err(Error::usage(format!(
+                "cannot mount by the kernel with --{option}: only FUSE supports it"
+            )));
         }
         self.is_fuse = wanted.is_some();
         Ok(())
@@ -146,7 +147,7 @@ impl Settings {
         self.cache_len.unwrap_or(CACHE_LEN)
     }
 
-    /// Who owns what, if that is not what the image says.
+    /// Returns the map of owners, if owners differ from those in the image.
     pub fn owners(&self) -> Option<OwnerMap> {
         let (uid, gid, maps) = (self.uid, self.gid, self.owner_map.clone());
         if uid.is_none() && gid.is_none() && maps.is_empty() {
@@ -194,12 +195,12 @@ fn is_for_others(word: &str) -> bool {
 fn unknown(word: &str) -> Error {
     let known = "nosuid, nodev, noexec, nosymfollow, allow_other, default_permissions, fuse, kernel, offset=, subdir=, \
                  device=, uid=, gid=, owner-map=, idle-timeout=, cache-size=, threads=";
-    Error::usage(format!("-o {word}: no such option")).hint(format!("packfs knows {known}"))
+    Error::usage(format!("unknown mount option {word}")).hint(format!("known options: {known}"))
 }
 
 /// Reads `90`, `90s`, `10m`, `2h`.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let refuse = || format!("{text:?} is no time; write 90, 90s, 10m or 2h");
+    let refuse = || "not a duration; use 90, 90s, 10m or 2h".to_owned();
     let digits_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(digits_end);
     let factor = match unit {

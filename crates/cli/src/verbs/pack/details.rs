@@ -14,7 +14,7 @@ const METADATA_MIN: u64 = 64 << 10;
 /// A pack that takes so long is worth a word about its stages.
 const LONG: Duration = Duration::from_secs(5);
 
-/// What a stage is called.
+/// Returns the name of a stage.
 pub fn stage_name(stage: Stage) -> &'static str {
     match stage {
         Stage::Scan => "scan",
@@ -86,8 +86,7 @@ pub fn metadata_advice(report: &PackReport) -> Option<&'static str> {
     report.metadata_advice.filter(|_| much)
 }
 
-/// What could be had, from what is known of this image. Nothing is said that was not measured on
-/// images like it.
+/// Returns options that may improve this image. Each was measured on similar images.
 pub fn suggestions(report: &PackReport) -> Vec<&'static str> {
     let mut found = Vec::new();
     let bytes = report

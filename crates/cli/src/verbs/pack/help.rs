@@ -12,28 +12,30 @@ Examples:
   packfs pack rootfs.tar.xz root.sqfs                   a tar, compressed or not
   docker export box | packfs pack - box.sqfs            a tar from a pipe
   packfs pack app.bin app.sqfs                          a single file
-  packfs pack bin lib README app.sqfs                   several, side by side
-  packfs pack base board root.sqfs --merge              what both hold, the later one over the earlier
+  packfs pack bin lib README app.sqfs                   several sources
+  packfs pack base board root.sqfs --merge              both merged, the later one wins
   packfs pack old.sqfs new.sqfs --codec xz              another image
-  packfs pack disk.img disk.cloop                       an image of any kind, wrapped as it is
-  packfs pack rootfs new.sqfs --base old.sqfs           what changed since an earlier image
+  packfs pack disk.img disk.cloop                       a disk image, wrapped
+  packfs pack rootfs new.sqfs --base old.sqfs           reusing unchanged data
   packfs pack root.manifest root.sqfs                   a list of files, owners, devices
-  packfs pack rootfs root.sqfs --add 'c /dev/console 0600 0 0 5 1'   a device, without being root
-  packfs pack rootfs - -f erofs | ssh box 'cat > root'  the image into a pipe
-  sudo packfs pack rootfs /dev/sdb2 -f erofs            onto a block device
+  packfs pack rootfs root.sqfs --add 'c /dev/console 0600 0 0 5 1'
+  packfs pack rootfs - -f erofs | ssh box 'cat > root'  to a pipe
+  sudo packfs pack rootfs /dev/sdb2 -f erofs            to a block device
   packfs pack layer.tar layer.erofs --whiteouts overlayfs
   packfs pack rootfs root.sqfs --exclude 'var/cache/**' --root-owned --mtime @0
-  packfs pack rootfs root.erofs -O device=root.blob     the data in a file of their own
-  packfs pack rootfs root.erofs --codec zstd:15+lz4     LZ4 for the clusters that it makes hardly larger
-  packfs pack rootfs root.erofs --kernel 6.1            what Linux 6.1 and newer ones mount
+  packfs pack rootfs root.erofs -O device=root.blob     data in a separate file
+  packfs pack rootfs root.erofs --codec zstd:15+lz4     LZ4 where it costs little space
+  packfs pack rootfs root.erofs --kernel 6.1            for Linux 6.1 and newer
   packfs pack rootfs root.sqfs -O fragments=always -O exports=off";
 
 const SOURCES: &str = "\
-Sources are recognised by what they are, never by their names. `-` is a tar archive from standard input. A file that is none of
-these is packed itself. Of several sources each is an entry of the root, whatever it holds: a tar among them is a file.
+The content of a source decides its kind, never its name. `-` is a tar archive
+from standard input. A file of any other kind is packed itself. Of several
+sources each becomes an entry of the root, whatever it holds.
 
-The same source gives the same image, whatever the machine, the time or the number of threads: the time the image
-was made is that of its newest file, or SOURCE_DATE_EPOCH; see --made-at.";
+Packing is reproducible: the image depends neither on the machine nor on the
+time nor on the number of threads. Its creation time is that of the newest file,
+or SOURCE_DATE_EPOCH; see --made-at.";
 
 /// Examples, and the lists that are made from tables.
 pub fn after_long_help() -> String {
@@ -42,14 +44,14 @@ pub fn after_long_help() -> String {
     for row in CODECS {
         let levels = match (&row.levels, row.default_level) {
             (Some(levels), Some(default)) => {
-                format!("levels {} to {}, {default} if none is named", levels.start(), levels.end())
+                format!("levels {} to {}, default {default}", levels.start(), levels.end())
             }
             _ => "no levels".to_owned(),
         };
         let _ = writeln!(help, "  {:8} {}", row.name, row.description);
         let _ = writeln!(help, "  {:8} {levels}{}", "", options_text(row.options));
     }
-    let _ = writeln!(help, "  {:8} stores everything as it is", "none");
+    let _ = writeln!(help, "  {:8} stores all data uncompressed", "none");
     let packs = |format: &&dyn packfs::Format| match format.packer(&PackSettings::default()) {
         Ok(_) => true,
         Err(error) => error.kind() != ErrorKind::Unsupported,
@@ -57,7 +59,7 @@ pub fn after_long_help() -> String {
     for format in formats::all().iter().copied().filter(packs) {
         let extensions = match format.info().extensions {
             [] => String::new(),
-            some => format!(" (also meant by the extensions {})", some.join(", ")),
+            some => format!(" (extensions {})", some.join(", ")),
         };
         let _ = writeln!(help, "\nFormat {}{extensions}; its options (-O NAME=VALUE):", format.name());
         for row in format.info().options {

@@ -1,4 +1,4 @@
-//! What `packfs pack` prints at its end: what was saved, and how to mount the image.
+//! Summary of `packfs pack`: savings, and a command that mounts the image.
 
 use super::details;
 use crate::out::json;
@@ -14,15 +14,15 @@ use std::time::Duration;
 
 /// A pack that went well.
 pub struct Summary<'a> {
-    /// What the library says.
+    /// Report of the library.
     pub report: &'a PackReport,
-    /// Where the image is.
+    /// Path of the image.
     pub image: &'a Path,
-    /// Where it begins in that file.
+    /// Offset of the image in that file.
     pub offset: u64,
-    /// How long it took.
+    /// Time that packing took.
     pub took: Duration,
-    /// Whether all is told.
+    /// Set to print all details.
     pub details: bool,
 }
 

@@ -8,148 +8,182 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// As typed.
+/// Options that filter and change the source.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Shaping")]
 pub struct Shaping {
-    /// Leave out what matches, with all below it; globs as in .gitignore, may be given several
-    /// times
+    /// Exclude paths matching GLOB
+    ///
+    /// Globs are those of .gitignore. A directory is excluded with its contents. May be given
+    /// several times.
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
 
-    /// Keep only what matches, with all below it and the directories above
+    /// Include only paths matching GLOB
+    ///
+    /// A directory is included with its contents; directories above are kept. May be given several
+    /// times.
     #[arg(long, value_name = "GLOB")]
     include: Vec<String>,
 
-    /// As --exclude, one glob a line, # begins a comment
+    /// Exclude paths matching the globs in FILE
+    ///
+    /// One glob a line; # starts a comment.
     #[arg(long, value_name = "FILE")]
     exclude_from: Vec<PathBuf>,
 
-    /// Files of this name in the source hold globs to leave out of their directory, such as
-    /// .gitignore
+    /// Read globs to exclude from files named NAME
+    ///
+    /// Such as .gitignore. The globs apply to the directory of the file.
     #[arg(long, value_name = "NAME")]
     ignore_file: Vec<String>,
 
-    /// Cut this many leading directories off every path; what has no more is left out
+    /// Remove N leading directories from every path
+    ///
+    /// Paths with fewer directories are left out.
     #[arg(long, value_name = "N", default_value_t = 0)]
     strip_components: usize,
 
-    /// Keep only what is below this directory of the source, and cut it off
+    /// Pack only the contents of PATH, without its name
     #[arg(long, value_name = "PATH")]
     strip_prefix: Option<OsString>,
 
-    /// Put everything into this directory of the image
+    /// Place everything below this directory of the image
     #[arg(long, value_name = "PATH")]
     prefix: Option<OsString>,
 
-    /// Add a device, link, file or directory: 'c /dev/console 0600 0 0 5 1'
+    /// Add a device, link, file or directory
     ///
-    /// Needs no root, and goes over any SOURCE: c and b are devices (MAJOR MINOR), 'd PATH MODE UID
-    /// GID' a directory, 'l PATH 0777 0 0 TARGET' a symbolic link, 'h PATH TARGET' a hard link, 'f
-    /// PATH MODE UID GID HOSTFILE' a file, p a fifo, s a socket, 'm PATH MODE UID GID' whatever is
-    /// there with another mode and owner; any line of a manifest will do. PATH is that in the
-    /// image, which --exclude, --prefix and their like do not change. What is there is replaced; a
-    /// directory keeps what lies in it. What the entry says beats --owner, --mode, --mtime and
-    /// their like. May be given several times; the last entry for a path counts
+    /// Needs no root, and applies to any SOURCE. ENTRY is a line of a manifest, or in short: 'c
+    /// PATH MODE UID GID MAJOR MINOR' a character device, b a block device, 'd PATH MODE UID GID' a
+    /// directory, 'l PATH 0777 0 0 TARGET' a symbolic link, 'h PATH TARGET' a hard link, 'f PATH
+    /// MODE UID GID HOSTFILE' a file, p a fifo, s a socket, 'm PATH MODE UID GID' new mode and
+    /// owner of an existing entry.
+    ///
+    /// PATH is a path in the image, which --exclude, --prefix and similar options do not change. An
+    /// existing entry is replaced; a directory keeps its contents. Attributes in the entry override
+    /// --owner, --mode, --mtime and similar options. May be given several times; the last entry for
+    /// a path counts.
     #[arg(long, value_name = "ENTRY", allow_hyphen_values = true)]
     add: Vec<OsString>,
 
-    /// Add what FILE lists, one entry a line as for --add; - is standard input
+    /// Add the entries in FILE, one a line as for --add
     ///
-    /// It may begin as a manifest does, and need not. Host files in it are found from its folder
-    /// on. Entries of --add come after all of these
+    /// - reads standard input. A manifest header is optional. Host files in it are relative to the
+    /// folder of FILE. Entries of --add come after these.
     #[arg(long, value_name = "FILE")]
     add_manifest: Vec<PathBuf>,
 
-    /// User and group of everything, as numbers
+    /// Set user and group of everything, as numbers
     #[arg(long, value_name = "UID[:GID]", value_parser = parse_owner, conflicts_with_all = ["uid", "gid"])]
     owner: Option<(u32, Option<u32>)>,
 
-    /// User of everything
+    /// Set the user of everything
     #[arg(long, value_name = "UID")]
     uid: Option<u32>,
 
-    /// Group of everything
+    /// Set the group of everything
     #[arg(long, value_name = "GID")]
     gid: Option<u32>,
 
-    /// All belongs to user 0 and group 0; the same as --owner 0:0
+    /// Set user 0 and group 0 for everything
+    ///
+    /// The same as --owner 0:0.
     #[arg(long, conflicts_with_all = ["owner", "uid", "gid"])]
     root_owned: bool,
 
-    /// Users that become others: FROM:TO or FIRST-LAST:TO, separated by commas
+    /// Map users: FROM:TO or FIRST-LAST:TO
+    ///
+    /// Several maps are separated by commas.
     #[arg(long, value_name = "MAP", value_delimiter = ',')]
     uid_map: Vec<IdMap>,
 
-    /// Groups that become others, as --uid-map
+    /// Map groups: FROM:TO or FIRST-LAST:TO
+    ///
+    /// Several maps are separated by commas.
     #[arg(long, value_name = "MAP", value_delimiter = ',')]
     gid_map: Vec<IdMap>,
 
-    /// Permissions of everything but symlinks: octal, or as for chmod, such as u=rwX,go=rX
+    /// Set permissions of everything but symlinks
+    ///
+    /// Octal, or symbolic as for chmod: u=rwX,go=rX.
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeChange>,
 
-    /// Permissions of everything but directories and symlinks
+    /// Set permissions of all but directories and symlinks
     #[arg(long, value_name = "MODE")]
     file_mode: Option<ModeChange>,
 
-    /// Permissions of directories
+    /// Set permissions of directories
     #[arg(long, value_name = "MODE")]
     dir_mode: Option<ModeChange>,
 
-    /// Time of everything: seconds since 1970, or a date such as 2026-11-20 or 2026-11-20T13:05:00Z
+    /// Set the modification time of everything
+    ///
+    /// Seconds since 1970, or a date: 2026-11-20, 2026-11-20T13:05:00Z.
     #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
     mtime: Option<Timestamp>,
 
-    /// Latest time: later ones become this one; without it SOURCE_DATE_EPOCH, unless --mtime is
-    /// given
+    /// Lower later modification times to TIME
+    ///
+    /// The default is SOURCE_DATE_EPOCH, unless --mtime is given.
     #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
     clamp_mtime: Option<Timestamp>,
 
-    /// Keep extended attributes; this is so unless --no-xattrs is given before
+    /// Keep extended attributes (default)
+    ///
+    /// Overrides an earlier --no-xattrs.
     #[arg(long, overrides_with = "no_xattrs")]
     xattrs: bool,
 
-    /// Leave extended attributes out
+    /// Drop extended attributes
     #[arg(long)]
     no_xattrs: bool,
 
-    /// Keep only extended attributes with names like this, such as 'user.*'
+    /// Keep only extended attributes matching GLOB
+    ///
+    /// Such as 'user.*'.
     #[arg(long, value_name = "GLOB")]
     xattr_include: Vec<String>,
 
-    /// Leave out extended attributes with names like this
+    /// Drop extended attributes matching GLOB
     #[arg(long, value_name = "GLOB")]
     xattr_exclude: Vec<String>,
 
-    /// SELinux labels by path in the image, from a policy's file_contexts; they replace those of
-    /// the source
+    /// Set SELinux labels from a file_contexts file
+    ///
+    /// Paths are those in the image. The labels replace those of the source.
     #[arg(long, value_name = "FILE")]
     file_contexts: Option<PathBuf>,
 
-    /// Where the image will be mounted, as the policy names paths from the root of the system
+    /// Set the mount point that file_contexts applies to
+    ///
+    /// The policy names paths from the root of the system.
     #[arg(long, value_name = "PATH", requires = "file_contexts")]
     file_contexts_at: Option<OsString>,
 
-    /// Spell marks of what a layer hides as overlayfs (devices 0/0, trusted.overlay.opaque) or aufs
-    /// (.wh.NAME, as in container layers) does, from whichever of the two the source has
-    #[arg(long, value_name = "overlayfs|aufs|keep")]
+    /// Convert whiteouts of container layers
+    ///
+    /// overlayfs writes devices 0/0 and trusted.overlay.opaque, aufs writes .wh.NAME, keep changes
+    /// nothing. The source may have either.
+    #[arg(long, value_name = "STYLE")]
     whiteouts: Option<Whiteouts>,
 
-    /// Leave out what lies on other file systems than SOURCE; their mount points stay, empty
+    /// Stay on the filesystem of SOURCE
+    ///
+    /// Mount points become empty directories.
     #[arg(short = 'x', long)]
     one_file_system: bool,
 
-    /// Replace symbolic links by what they lead to
+    /// Replace symbolic links by their targets
     #[arg(short = 'L', long)]
     follow_symlinks: bool,
 }
 
-/// As meant.
+/// Resolved options.
 pub struct Resolved {
     /// For the library.
     pub shape: Shape,
-    /// What the environment says of the time the image was made.
+    /// Creation time of the image by the environment.
     pub made_at: Option<MadeAt>,
 }
 
@@ -212,7 +246,7 @@ impl Shaping {
                 continue;
             }
             let stdin = stdin.take().ok_or_else(|| {
-                Error::usage("--add-manifest - is given twice: standard input can be read once")
+                Error::usage("cannot read standard input twice: --add-manifest - is given twice")
             })?;
             additions.add_text(&mut stdin.lock(), "standard input")?;
         }
@@ -234,9 +268,8 @@ fn image_path(typed: Option<&OsString>) -> Result<ImagePath> {
 
 fn parse_owner(text: &str) -> Result<(u32, Option<u32>), String> {
     let number = |text: &str| {
-        text.parse::<u32>().map_err(|_| {
-            format!("{text:?} is no id; write numbers such as 0:0 (names differ between machines)")
-        })
+        text.parse::<u32>()
+            .map_err(|_| "not an id; use numbers such as 0:0 (names differ between machines)".to_owned())
     };
     match text.split_once(':') {
         Some((uid, gid)) => Ok((number(uid)?, Some(number(gid)?))),
@@ -244,7 +277,7 @@ fn parse_owner(text: &str) -> Result<(u32, Option<u32>), String> {
     }
 }
 
-/// Lines of a file; blank ones and comments mean nothing to whoever compiles the globs.
+/// Returns the lines of a file. Blank lines and comments are ignored when globs are compiled.
 fn globs_of(path: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(path).or_io(|| format!("cannot read {path:?}"))?;
     Ok(text.lines().map(str::to_owned).collect())
@@ -257,7 +290,7 @@ fn source_date_epoch() -> Result<Option<i64>> {
     };
     let seconds = value.to_str().and_then(|text| text.parse().ok());
     let wrong = || {
-        Error::usage(format!("SOURCE_DATE_EPOCH={}: seconds since 1970 are allowed", value.to_string_lossy()))
+        Error::usage(format!("invalid SOURCE_DATE_EPOCH={}: not seconds since 1970", value.to_string_lossy()))
     };
     seconds.map(Some).ok_or_else(wrong)
 }

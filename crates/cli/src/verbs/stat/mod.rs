@@ -15,24 +15,26 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-/// Show all that is known of single files
+/// Show the metadata of single files
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
     #[command(flatten)]
     input: ImageInput,
 
-    /// Files of any type, as paths from the root of the image; a symbolic link at the end is not
-    /// followed
+    /// Files of any type, as paths from the root of the image
+    ///
+    /// A symbolic link at the end of a path is not followed.
     #[arg(value_name = "PATHS", required = true)]
     paths: Vec<OsString>,
 
-    /// Follow symbolic links at the end of paths, too, inside the image
+    /// Follow symbolic links at the end of paths
     #[arg(short = 'L', long)]
     dereference: bool,
 
-    /// List where each part of a file lies: its range in the file, offset and length in the image,
-    /// codec
+    /// List the extents of each file
+    ///
+    /// Range in the file, offset and length in the image, and codec.
     #[arg(long)]
     extents: bool,
 

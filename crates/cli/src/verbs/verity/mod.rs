@@ -27,59 +27,69 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The image; with --fs any files
+    /// Image; with --fs any files
     #[arg(value_name = "IMAGE", required = true)]
     pub images: Vec<PathBuf>,
 
-    /// Put the tree into a file of its own, and leave the image as it is; without it the tree is
-    /// appended to the image
+    /// Write the hash tree to FILE
+    ///
+    /// The image stays unchanged. Without it the tree is appended to the image. With --verify the
+    /// tree is read from FILE.
     #[arg(long, value_name = "FILE", conflicts_with = "fs")]
     pub hash_file: Option<PathBuf>,
 
-    /// Verify the image and its tree instead of making one
+    /// Verify the image and its hash tree
     #[arg(long, conflicts_with_all = ["fs", "salt", "uuid", "block_size", "hash_block_size", "algorithm"])]
     pub verify: bool,
 
-    /// With --verify: the root hash
+    /// With --verify: expect this root hash
     #[arg(long, value_name = "HEX", requires = "verify", conflicts_with = "root_hash_file")]
     pub root_hash: Option<String>,
 
-    /// Where the root hash is written to, as hexadecimal digits; with --verify where it is read
-    /// from
+    /// Write the root hash to FILE, as hexadecimal digits
+    ///
+    /// With --verify the root hash is read from FILE.
     #[arg(long, value_name = "FILE", conflicts_with = "fs")]
     pub root_hash_file: Option<PathBuf>,
 
-    /// With --verify: where the tree's superblock is, if it is not found by itself: 4096, 128K, 1M,
-    /// 0x1000
+    /// With --verify: read the superblock at this offset
+    ///
+    /// Needed if the superblock is neither at the end of the image nor at the start of --hash-file.
+    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
     #[arg(long, value_name = "BYTES", value_parser = text::parse_size, requires = "verify")]
     pub hash_offset: Option<u64>,
 
-    /// Print the fs-verity digest of each file instead, as `fsverity digest` does
+    /// Print the fs-verity digest of each file
+    ///
+    /// The digests are those of `fsverity digest`.
     #[arg(long)]
     pub fs: bool,
 
-    /// The hash function
+    /// Set the hash function
     #[arg(long, value_name = "NAME", default_value = "sha256", value_parser = ["sha256", "sha512"])]
     pub algorithm: String,
 
-    /// Length of blocks of data, and of hashes: 512 to 64K
+    /// Set the size of data and hash blocks: 512 to 64K
     #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = text::parse_block_len)]
     pub block_size: u32,
 
-    /// Length of blocks of hashes, if it is another
+    /// Set a different size of hash blocks
     #[arg(long, value_name = "SIZE", value_parser = text::parse_block_len, conflicts_with = "fs")]
     pub hash_block_size: Option<u32>,
 
-    /// The salt, as hexadecimal digits; - for none. Without it 32 bytes that are made of the image
-    /// (none with --fs)
+    /// Set the salt, as hexadecimal digits; - for none
+    ///
+    /// The default is 32 bytes derived from the image; with --fs none.
     #[arg(long, value_name = "HEX", allow_hyphen_values = true)]
     pub salt: Option<String>,
 
-    /// The UUID of the tree; without it one that is made of the image
+    /// Set the UUID of the hash tree
+    ///
+    /// The default is derived from the image.
     #[arg(long, value_name = "UUID", conflicts_with = "fs")]
     pub uuid: Option<String>,
 
-    /// Print a JSON object; with --fs an array of objects
+    /// Print a JSON object; with --fs an array
     #[arg(long)]
     pub json: bool,
 
@@ -97,15 +107,15 @@ Examples:
   packfs verity --verify root.erofs --root-hash-file root.roothash
   packfs verity --fs --salt 0102 app.erofs
 
-What is printed ends with the veritysetup command that opens the image. With --verify exit code 3 if
-image, tree and root hash do not agree.";
+The output ends with the veritysetup command that opens the image. With
+--verify exit code 3 if image, hash tree and root hash do not agree.";
 
 /// Reads hexadecimal digits; `-` is nothing.
 pub fn parse_hex(what: &str, typed: &str) -> Result<Vec<u8>> {
     match typed {
         "-" => Ok(Vec::new()),
         _ => from_hex(typed).ok_or_else(|| {
-            Error::usage(format!("{what} {typed:?}: an even number of hexadecimal digits is needed"))
+            Error::usage(format!("invalid {what} {typed:?}: not an even number of hexadecimal digits"))
         }),
     }
 }
@@ -114,7 +124,7 @@ fn parse_uuid(typed: &str) -> Result<[u8; 16]> {
     let bytes = from_hex(&typed.replace('-', "")).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
     bytes
         .filter(|_| matches!(typed.len(), 32 | 36))
-        .ok_or_else(|| Error::usage(format!("{typed:?} is no UUID")))
+        .ok_or_else(|| Error::usage(format!("invalid UUID {typed:?}")))
 }
 
 fn uuid_text(uuid: &[u8; 16]) -> String {
@@ -122,7 +132,7 @@ fn uuid_text(uuid: &[u8; 16]) -> String {
     [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
-/// What was made.
+/// A hash tree that was written.
 struct Made {
     params: VerityParams,
     hash_offset: u64,
@@ -142,15 +152,18 @@ impl Opts {
                 self.tell(image, &made)?;
                 Ok(ExitCode::SUCCESS)
             }
-            _ => Err(Error::usage("several images are given; only --fs takes them")),
+            _ => {
+                Err(Error::usage("cannot add hash trees to several images; only --fs accepts more than one"))
+            }
         })
     }
 
     /// Gives up all but what is hashed and compared, if that is asked for.
     fn enter_sandbox(&self) -> Result<()> {
         if self.sandbox.is_wanted() && !self.verify && !self.fs {
-            let error = Error::usage("--sandbox is for what is only read: --verify and --fs");
-            return Err(error.hint("verify the tree that is made in a sandbox of its own"));
+            let error =
+                Error::usage("cannot write a hash tree in a sandbox; --sandbox needs --verify or --fs");
+            return Err(error.hint("verify the tree afterwards with --verify --sandbox"));
         }
         self.sandbox.enter(|sandbox| {
             let read = self.images.iter().chain(&self.hash_file).chain(&self.root_hash_file);
@@ -224,12 +237,13 @@ impl Opts {
     ) -> Result<Made> {
         let cannot = || format!("cannot write to {path:?}");
         if std::fs::metadata(path).or_io(cannot)?.file_type().is_block_device() {
-            return Err(Error::usage(format!("nothing can be appended to {path:?}, a block device"))
-                .hint("--hash-file puts the tree elsewhere"));
+            return Err(Error::usage(format!("cannot append a hash tree to {path:?}: it is a block device"))
+                .hint("use --hash-file FILE"));
         }
         if let Some((at, _)) = integrity::find_appended(image)? {
-            let error = Error::failed(format!("{path:?} has a hash tree already, at {at:#x}"));
-            return Err(error.hint(format!("truncate -s {at} takes it off again")));
+            let error =
+                Error::failed(format!("cannot append a hash tree to {path:?}: it has one at {at:#x}"));
+            return Err(error.hint(format!("truncate -s {at} removes it")));
         }
         let out = File::options().write(true).open(path).or_io(cannot)?;
         let block_len = u64::from(options.data_block_len.max(options.hash_block_len).max(512));

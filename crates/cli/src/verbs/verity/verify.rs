@@ -30,7 +30,7 @@ pub fn run(opts: &Opts, path: &Path, bars: &crate::out::progress::Bars) -> Outco
     {
         let name = params.algorithm.name();
         return Err(Error::usage(format!(
-            "a root hash of {} bytes, but the tree is one of {name}",
+            "cannot compare root hashes: {} bytes given, but the tree uses {name}",
             expected.len()
         )));
     }
@@ -69,9 +69,11 @@ fn find(opts: &Opts, hashes: &FileImage) -> Result<(u64, VerityParams)> {
         (None, Some(_)) => 0,
         (None, None) => {
             return integrity::find_appended(hashes)?.ok_or_else(|| {
-                let error = Error::failed(format!("{}: no hash tree is appended to it", hashes.name()));
-                error
-                    .hint("--hash-file names a file with the tree, --hash-offset a place that is not the end")
+                let error =
+                    Error::failed(format!("cannot verify {}: no hash tree at its end", hashes.name()));
+                error.hint(
+                    "use --hash-file FILE for a separate tree, or --hash-offset BYTES for another place",
+                )
             });
         }
     };

@@ -16,88 +16,86 @@ options! {
     pub(crate) struct Typed for "erofs" needs Need {}
 
     kernel: Option<Version> = "kernel",
-        Values::tried("VERSION, as 5.4|5.10|5.15|6.1|6.6|6.12|6.18", kernel::parse), "6.1, or the next that has what is asked for",
-        "use only what this Linux kernel and newer ones mount";
+        Values::tried("VERSION, as 5.4|5.10|5.15|6.1|6.6|6.12|6.18", kernel::parse), "6.1, or the first that supports all options",
+        "Use only features of this Linux version";
 
     block_len: u32 = "block", Values::new("512|1024|2048|4096", values::block_len), "4096",
-        "unit in which everything is placed; less than 4096 needs Linux 6.4, with compression 6.8";
+        "Set the filesystem block size; below 4096 needs Linux 6.4, with compression 6.8";
 
     fragments: Option<Fragments> = "fragments",
         one_of!["off" => Fragments::Off, "tails" => Fragments::Tails, "all" => Fragments::All], "tails, off before Linux 6.1",
-        "compress the tails of files together (tails), all of all files (all), or neither (off)",
+        "Compress tails (tails) or whole files (all) together in the packed inode",
         needs Some(Fragments::Tails | Fragments::All) => Need::new("fragments", kernel::FRAGMENTS, "fragments=off");
 
     packed_cluster_len: Option<u32> = "packed-cluster", Values::new("SIZE", len_32), "as other clusters",
-        "length of the clusters that hold tails of files";
+        "Set the size of clusters in the packed inode";
 
     inline_clusters: Option<bool> = "inline-tails", SWITCH, "off; on with --optimize size and fragments=off",
-        "keep the last cluster of a compressed file beside its inode: smaller, but slower to list; only with block=4096, \
-        fragments=off and Linux 5.17",
+        "Store the last cluster of a file beside its inode (ztailpacking): smaller, slower to list; needs \
+        block=4096, fragments=off and Linux 5.17",
         needs Some(true) => Need::new("inline-tails=on", kernel::INLINE_CLUSTERS, "inline-tails=off");
 
     dedupe: Dedupe = "dedupe",
         one_of!["off" => Dedupe::Off, "files" => Dedupe::Files, "ranges" => Dedupe::Ranges], "files",
-        "store files with the same contents once (files), and ranges that they share too (ranges)",
+        "Store equal files once (files), and equal ranges (ranges)",
         needs Dedupe::Ranges => Need::new("dedupe=ranges", kernel::FRAGMENTS, "dedupe=files");
 
     index: Option<IndexForm> = "index",
         one_of!["auto" => IndexForm::Auto, "full" => IndexForm::Full, "compact" => IndexForm::Compact, "extents" => IndexForm::Extents], "auto",
-        "how clusters are listed: the shortest way (auto), or this one; extents need Linux 6.15",
+        "Set the index of clusters; auto is the shortest, extents need Linux 6.15",
         needs Some(IndexForm::Extents) => Need::new("index=extents", kernel::WIDE, "index=auto");
 
     wide: Option<bool> = "48bit", SWITCH, "off; on with --optimize size or read and kernel=6.15 or newer",
-        "allow what came with 48-bit block numbers (Linux 6.15): images above 16 TiB, extents, small inodes \
-        with times of their own",
+        "Allow 48-bit block numbers (Linux 6.15): images above 16 TiB, extents, mtime in compact inodes",
         needs Some(true) => Need::new("48bit=on", kernel::WIDE, "48bit=off");
 
     byte_aligned: bool = "byte-aligned", SWITCH, "off",
-        "let clusters start at any byte; the block size is then that of their input (Linux 6.15)",
+        "Start clusters at any byte; --block-size is that of their input (Linux 6.15)",
         needs true => Need::new("byte-aligned=on", kernel::WIDE, "byte-aligned=off");
 
     /// Rotates plain blocks that start within a block of the file.
     interlaced: bool = "interlaced", SWITCH, "off",
-        "let bytes of uncompressed blocks in compressed files stand where they stand in the page (with fragments)",
+        "Rotate uncompressed blocks of compressed files to their page offset (with fragments)",
         needs true => Need::new("interlaced=on", kernel::FRAGMENTS, "interlaced=off");
 
     /// Input of a cluster; `Some(None)` for none.
     metabox: Option<Option<u32>> = "metabox",
         Values::new("off|SIZE", values::metabox_len), "off; with kernel=6.17 or newer 64K with --optimize size, 16K with --optimize read if files have less than 4 KiB on average",
-        "compress inodes and directories in clusters of so many bytes of input (Linux 6.17)",
+        "Compress inodes and directories in clusters of SIZE input (Linux 6.17)",
         needs Some(Some(_)) => Need::new("metabox", kernel::METABOX, "metabox=off");
 
     chunk_len: Option<u32> = "chunks", Values::new("off|SIZE", values::chunk_len), "off",
-        "store files uncompressed in chunks of so many bytes, equal ones once (Linux 5.15)",
+        "Store files uncompressed in chunks of SIZE, equal ones once (Linux 5.15)",
         needs Some(_) => Need::new("chunks", kernel::CHUNKS, "chunks=off");
 
     /// Gives chunk maps rows of 8 bytes even if 4 suffice.
     chunk_indexes: bool = "chunk-indexes", SWITCH, "off",
-        "list chunks in 8 bytes each, with room for a device, where 4 would do (Linux 5.15)",
+        "Use 8-byte chunk indexes, which hold a device, instead of 4-byte block maps (Linux 5.15)",
         needs true => Need::new("chunk-indexes=on", kernel::CHUNKS, "chunk-indexes=off");
 
     holes: Option<bool> = "holes", SWITCH, "on, off before Linux 5.15",
-        "store the holes of uncompressed files as holes",
+        "Keep holes of uncompressed files",
         needs Some(true) => Need::new("holes=on", kernel::CHUNKS, "holes=off");
 
     /// Glob and what is to be done.
     rules: Vec<(String, TypedRule)> = "rule",
         Values::new("GLOB=CODEC[:LEVEL][+CODEC[:LEVEL]][@SIZE]", rule), "none",
-        "compress the files that match otherwise, in clusters of SIZE; none stores them; the last rule that \
-        matches counts";
+        "Compress matching files with CODEC, in clusters of SIZE; none stores them; the last match counts";
 
     first_used: Option<TypedRule> = "first-used",
         Values::new("CODEC[:LEVEL][+CODEC[:LEVEL]][@SIZE]", TypedRule::parse), "as other files",
-        "compress the files that --trace names otherwise, such as quickly decoded, where no rule is about them";
+        "Compress files of --trace that match no rule with CODEC, such as a fast one";
 
     one_codec: bool = "codecs", one_of!["any" => false, "one" => true], "any",
-        "refuse a second codec, from a rule or as in --codec zstd:15+lz4 (one); some kernels of spring 2026 cannot \
-        read such images";
+        "Refuse a second codec (one), by rule or as in --codec zstd:15+lz4; some kernels of spring 2026 \
+        cannot read two";
 
     label: Option<[u8; disk::VOLUME_NAME_LEN]> = "label",
         Values::new("up to 15 bytes", values::label), "none",
-        "name of the volume";
+        "Set the volume name";
 
     uuid: Uuid = "uuid", Values::new("content|none|UUID", uuid), "content",
-        "id of the volume: a hash of all it holds, zeros, or this one";
+        "Set the volume UUID: a hash of the contents, zeros, or UUID";
 
     /// Keeps the time of every inode; otherwise all have the epoch.
     times: bool = "times", one_of!["keep" => true, "epoch" => false], "keep",

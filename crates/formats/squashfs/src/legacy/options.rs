@@ -20,22 +20,22 @@ options! {
 
     version: Version = "version",
         one_of!["2.0" => Version::V2_0, "2.1" => Version::V2_1, "3.0" => Version::V3_0, "3.1" => Version::V3_1], "3.1",
-        "what readers know: 2.1 has indexes of directories, 3.0 hard links and times of everything, 3.1 holes and blocks above 64K";
+        "Set the version: 2.1 adds directory indexes, 3.0 hard links and all mtimes, 3.1 holes and blocks above 64K";
 
     endian: Endian = "endian", one_of!["little" => Endian::Little, "big" => Endian::Big], "little",
-        "byte order of the machine that is to read it";
+        "Set the byte order of the reading machine";
 
     fragments: Fragments = "fragments", Fragments::VALUES, "on", Fragments::HELP;
 
-    uncompressed: Uncompressed = "uncompressed", Uncompressed::OLD_VALUES, "none", "store these as they are";
+    uncompressed: Uncompressed = "uncompressed", Uncompressed::OLD_VALUES, "none", "Store these structures uncompressed";
 
     duplicates: Duplicates = "duplicates", Duplicates::VALUES, "share", Duplicates::HELP;
 
-    holes: bool = "holes", SWITCH, "on", "store blocks of zeros as holes, which only 3.1 has";
+    holes: bool = "holes", SWITCH, "on", "Store blocks of zeros as holes (3.1)";
 
-    exports: bool = "exports", SWITCH, "on", "write the table that NFS export needs, which only 3.0 and 3.1 have";
+    exports: bool = "exports", SWITCH, "on", "Write the export table, for NFS (3.0, 3.1)";
 
-    padding: u64 = "padding", PADDING, "4K", "pad the image";
+    padding: u64 = "padding", PADDING, "4K", "Pad the image";
 }
 
 const BLOCK_LEN_MIN: u32 = 4 << 10;

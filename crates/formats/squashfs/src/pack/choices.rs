@@ -20,7 +20,7 @@ pub(crate) enum Fragments {
 impl Fragments {
     pub(crate) const VALUES: Values<Self> =
         one_of!["on" => Self::SmallFiles, "off" => Self::Off, "always" => Self::Always];
-    pub(crate) const HELP: &str = "share blocks between small files (on), also between the tails of larger ones (always), or never (off)";
+    pub(crate) const HELP: &str = "Share blocks between small files (on), and tails of larger files (always)";
 
     /// All files that have data, each with what becomes of its tail where blocks are `block_len`
     /// bytes long.
@@ -52,7 +52,7 @@ pub(crate) enum Duplicates {
 impl Duplicates {
     pub(crate) const VALUES: Values<Self> =
         one_of!["share" => Self::Share, "files" => Self::Files, "keep" => Self::Keep];
-    pub(crate) const HELP: &str = "store the data of files with the same contents once (files), also what is a part of another file by whole blocks (share), or as often as they occur (keep)";
+    pub(crate) const HELP: &str = "Store equal files once (files), and equal runs of blocks (share)";
 
     /// Returns the parts of a file that may be shared with others.
     pub(crate) fn sharing(self, fragments: Fragments) -> BlockSharing {

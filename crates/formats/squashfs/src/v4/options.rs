@@ -20,15 +20,15 @@ options! {
 
     fragments: Fragments = "fragments", Fragments::VALUES, "on", Fragments::HELP;
 
-    uncompressed: Uncompressed = "uncompressed", Uncompressed::VALUES, "none", "store these as they are";
+    uncompressed: Uncompressed = "uncompressed", Uncompressed::VALUES, "none", "Store these structures uncompressed";
 
     duplicates: Duplicates = "duplicates", Duplicates::VALUES, "share", Duplicates::HELP;
 
-    holes: bool = "holes", SWITCH, "on", "store blocks of zeros as holes";
+    holes: bool = "holes", SWITCH, "on", "Store blocks of zeros as holes";
 
-    exports: bool = "exports", SWITCH, "on", "write the table that NFS export and file handles need";
+    exports: bool = "exports", SWITCH, "on", "Write the export table, for NFS and file handles";
 
-    padding: u64 = "padding", PADDING, "4K", "pad the image; unpadded ones may not mount through loop devices";
+    padding: u64 = "padding", PADDING, "4K", "Pad the image; loop devices may reject unpadded images";
 }
 
 pub(crate) const BLOCK_LEN_MIN: u32 = 4 << 10;

@@ -1,4 +1,4 @@
-//! Options that every making of an image has, and its run.
+//! Options of `pack` and `repack`, and their run.
 
 use super::report::Summary;
 use super::shaping::Shaping;
@@ -13,134 +13,178 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Options of making an image.
+/// Options of packing.
 #[derive(clap::Args)]
-pub struct Making {
-    /// Format of the image; without it the extension of IMAGE tells, and without one it is squashfs
+pub struct PackArgs {
+    /// Set the image format
+    ///
+    /// The default follows from the extension of IMAGE; without an extension it is squashfs.
     #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Option<String>,
 
-    /// How to compress: gzip, lzo, lz4, lz4hc, xz, lzma, zstd, deflate or none, as far as the
-    /// format knows it, with a level and options if need be
+    /// Set codec and level, such as zstd:19
+    ///
+    /// gzip, lzo, lz4, lz4hc, xz, lzma, zstd, deflate or none, as the format supports. Options of
+    /// the codec follow after commas; the list is below.
     #[arg(
         short,
         long,
-        value_name = "NAME[:LEVEL]",
+        value_name = "CODEC",
         value_parser = listed(any, codecs),
         hide_possible_values = true
     )]
     codec: Option<String>,
 
-    /// What the image is to be good at: as small as possible (size), small and quick to read
-    /// (balanced, the default), quick to read (read), or quick to make (build). Decides codec,
-    /// level, block size and order where no option does
+    /// Choose defaults for size, balanced, read or build
+    ///
+    /// size makes the smallest images, read the fastest to read, build the fastest to pack;
+    /// balanced, the default, makes small images that are fast to read. The goal decides codec,
+    /// level, block size and order if no option does.
     #[arg(
         long,
-        value_name = "size|balanced|read|build",
+        value_name = "GOAL",
         value_parser = listed(parse_goal, goals),
         hide_possible_values = true
     )]
     optimize: Option<Goal>,
 
-    /// Block size: larger blocks make smaller images and slower random reads
+    /// Set the block size
+    ///
+    /// Larger blocks make smaller images and slower random reads. Sizes are numbers with an
+    /// optional unit: 4096, 128K, 1M, 0x1000.
     #[arg(short, long, value_name = "SIZE", value_parser = text::parse_block_len)]
     block_size: Option<u32>,
 
-    /// Option of the format; may be given several times (see the lists below in --help)
+    /// Set an option of the format
+    ///
+    /// May be given several times. The options of each format are listed below.
     #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
     options: Vec<(String, String)>,
 
-    /// Use only what this Linux kernel and newer ones mount, such as 6.1; the same as -O
-    /// kernel=VERSION (erofs)
+    /// Use only features of this Linux version, such as 6.1
+    ///
+    /// The same as -O kernel=VERSION (erofs).
     #[arg(long, value_name = "VERSION")]
     kernel: Option<String>,
 
-    /// When the image says it was made: newest (the time of its newest file), now, or a time;
-    /// without it SOURCE_DATE_EPOCH, else newest
+    /// Set the creation time of the image
+    ///
+    /// newest is the time of the newest file, now the time of packing; seconds since 1970 and dates
+    /// are accepted, too. The default is SOURCE_DATE_EPOCH, else newest.
     #[arg(long, value_name = "TIME", value_parser = parse_made_at)]
     made_at: Option<MadeAt>,
 
-    /// Place the image so many bytes into the file, keeping what an existing file has before it
+    /// Write the image at this offset of the output
+    ///
+    /// The bytes of an existing file before the offset are kept. Sizes are numbers with an optional
+    /// unit: 4096, 128K, 1M, 0x1000.
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     pub(super) offset: u64,
 
-    /// Where the image begins in a SOURCE that is an image
+    /// Read the source image at this offset in its file
+    ///
+    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
     source_offset: u64,
 
-    /// The image to pack where a SOURCE holds several, such as the partitions of a disk: p2, or 2
+    /// Pack this image of a container, such as a partition
+    ///
+    /// Selects one of several images in a container, such as a partition of a disk: p2, or 2.
+    /// Without it a warning names the one that is used.
     #[arg(long, visible_alias = "part", value_name = "NAME")]
     source_part: Option<String>,
 
-    /// Take SOURCE for an image that begins with these four characters, where its maker changed
-    /// them: hsqs or shsq for little-endian SquashFS of any version, sqsh or qshs for big-endian
+    /// Read SOURCE as an image that starts with MAGIC
+    ///
+    /// For images whose vendor changed the magic: hsqs or shsq for little-endian SquashFS of any
+    /// version, sqsh or qshs for big-endian.
     #[arg(long, visible_alias = "magic", value_name = "MAGIC", value_parser = listed(parse_magic, packfs::magics),
         hide_possible_values = true)]
     source_magic: Option<Magic>,
 
-    /// Go on where the own checksum of a SOURCE that is an image is not that of its bytes (EROFS,
-    /// cramfs, romfs)
+    /// Continue if the checksum of a source image is wrong
+    ///
+    /// Applies to EROFS, cramfs and romfs, whose superblock holds a checksum.
     #[arg(long)]
     ignore_checksum: bool,
 
-    /// A file or block device that holds further data of a SOURCE that is an image; once for each,
-    /// in the order in which it lists them
+    /// Read further data of a source image from FILE
+    ///
+    /// May be given several times, in the order of the image's own list of devices.
     #[arg(long, value_name = "FILE")]
     device: Vec<PathBuf>,
 
-    /// In which order file contents are placed: small files that share blocks beside those they
-    /// have most in common with (similarity, the default), within three shared blocks along the
-    /// tree, which the kernel keeps decoded, within SIZE bytes, or at any distance (all; the kernel
-    /// reads SquashFS along the tree about half slower then, from slow devices slower still); those
-    /// with the same extension and name (kind); everything as the tree goes (path); or as FILE
-    /// says: PATH PRIORITY a line, from -32768 to 32767, higher ones first; a directory counts for
-    /// all below it
-    #[arg(long, value_name = "path|kind|similarity[:SIZE|:all]|FILE", value_parser = parse_order)]
+    /// Set the order of file data in the image
+    ///
+    /// similarity (the default) places small files that share blocks beside similar ones, within
+    /// three shared blocks, as many as the kernel keeps decoded; similarity:SIZE within SIZE bytes;
+    /// similarity:all at any distance, which makes the smallest images and slows reads in path
+    /// order. kind sorts by extension and name, path by path. FILE holds lines of PATH PRIORITY,
+    /// from -32768 to 32767, higher ones first; the priority of a directory counts for everything
+    /// below it.
+    #[arg(long, value_name = "ORDER", value_parser = parse_order)]
     order: Option<OrderArg>,
 
-    /// Place what FILE lists in front, in that order and apart from all others: contents, shared
-    /// blocks and inodes. One path a line, as `packfs mount --record` or find writes them, or each
-    /// with a NUL behind it
+    /// Place the files listed in FILE first, in that order
+    ///
+    /// Applies to data, shared blocks and inodes, which are stored apart from all others. FILE
+    /// holds one path a line, as written by `packfs mount --record` or find, or paths separated by
+    /// NUL.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
-    /// Store data as it is where compressing takes less than PERCENT off it: decoding would cost
-    /// every reader time for nothing. 0 compresses whatever gets shorter at all
+    /// Compress only data that shrinks by PERCENT or more
+    ///
+    /// Other data is stored uncompressed, which saves decoding time on every read. 0 compresses
+    /// everything that shrinks.
     #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = parse_gain)]
     min_gain: Gain,
 
-    /// How much work a block is worth: what the codec's level means (level, the default), or the
-    /// highest level and a bounded search for the smallest result (max), several times slower
-    #[arg(long, value_name = "level|max", value_parser = parse_effort)]
+    /// Set the work for each block: level or max
+    ///
+    /// level, the default, compresses as the level of the codec says. max uses the highest level
+    /// and a bounded search for the smallest result, and takes several times longer.
+    #[arg(long, value_name = "EFFORT", value_parser = parse_effort)]
     effort: Option<Effort>,
 
-    /// Go on when something cannot be read: files are stored empty, directories left out; what it
-    /// was is told at the end, with exit code 1
+    /// Continue after read errors
+    ///
+    /// Unreadable files are stored empty, unreadable directories are skipped. Both are listed at
+    /// the end, with exit code 1.
     #[arg(long)]
     keep_going: bool,
 
-    /// Pack even if the format cannot hold everything in the source, and say what was lost
+    /// Drop attributes that the format cannot represent
+    ///
+    /// Without it such a source is refused. The losses are listed.
     #[arg(long)]
     lossy: bool,
 
-    /// Most memory to take, such as 256M, instead of what the control groups allow: short memory
-    /// costs threads, never a different image
+    /// Limit memory, such as 256M
+    ///
+    /// The default is the limit of the control group. Less memory means fewer threads and never
+    /// changes the image.
     #[arg(long, value_name = "BYTES", value_parser = text::parse_size)]
     memory: Option<u64>,
 
-    /// Most bytes of the image, such as 16M, padding included; a longer one is refused before
-    /// anything is overwritten, with its length
+    /// Fail if the image exceeds SIZE, such as 16M
+    ///
+    /// Padding counts. The length is reported, and nothing is overwritten.
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     max_size: Option<u64>,
 
-    /// Try denser codecs, higher levels and larger blocks until the image fits in --max-size or on
-    /// the device that IMAGE is; what is given (-c, -b) stays. Each try packs anew, and denser
-    /// images are slower to read
+    /// Use denser settings until the image fits
+    ///
+    /// Tries denser codecs, higher levels and larger blocks until the image fits in --max-size, or
+    /// on the block device IMAGE. Options that are given (-c, -b) stay. Each try packs anew, and
+    /// denser images are slower to read.
     #[arg(long)]
     fit: bool,
 
-    /// Read the image back before it gets its name, and hold it against what was packed, however
-    /// much that is; without it, only if the files are shorter than 1 GiB together
+    /// Read the image back and compare it with the source
+    ///
+    /// The default for sources with less than 1 GiB of file data. Runs before the image gets its
+    /// name.
     #[arg(long, overrides_with = "no_verify")]
     verify: bool,
 
@@ -148,11 +192,11 @@ pub struct Making {
     #[arg(long, overrides_with = "verify")]
     no_verify: bool,
 
-    /// Do not wait until the image is safely on the disk
+    /// Do not wait until the image is on the disk
     #[arg(long)]
     no_sync: bool,
 
-    /// Tell at the end what takes the space, what took the time, and what could be had
+    /// Report space by file class, time and suggestions
     #[arg(long)]
     report: bool,
 
@@ -166,12 +210,11 @@ pub struct Making {
     #[command(flatten)]
     limits: LimitArgs,
 
-    // Last, since its heading would hold for all that comes after.
     #[command(flatten)]
     pub(super) shaping: Shaping,
 }
 
-impl Making {
+impl PackArgs {
     /// Makes an image at `image` by what `pack` does with the options.
     pub fn run(
         self,
@@ -182,7 +225,7 @@ impl Making {
         self.work.shown(self.json, |bars| {
             let start = Instant::now();
             if self.json && is_to_stdout {
-                let fault = "--json and the image cannot both go to standard output";
+                let fault = "cannot print JSON and the image to standard output";
                 return Err(Error::usage(fault));
             }
             let report = pack(self.options()?, bars)?;
@@ -201,7 +244,9 @@ impl Making {
             }
             if !report.skipped.is_empty() {
                 let count = text::count(report.skipped.len() as u64);
-                report::warning(&format!("not everything could be read: {count} left out or stored empty"));
+                report::warning(&format!(
+                    "cannot read {count} files or directories: skipped or stored empty"
+                ));
             }
             // Not all that was asked for was done.
             Ok(if report.skipped.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -260,7 +305,7 @@ impl Making {
     }
 }
 
-/// What `--order` may be.
+/// Value of `--order`.
 #[derive(Clone, Debug)]
 enum OrderArg {
     By(Order),
@@ -279,21 +324,20 @@ fn parse_order(text: &str) -> Result<OrderArg, String> {
 }
 
 fn parse_goal(text: &str) -> Result<Goal, String> {
-    Goal::named(text)
-        .ok_or_else(|| format!("{text:?} is no goal; write {}", Goal::ALL.map(Goal::name).join(", ")))
+    Goal::named(text).ok_or_else(|| format!("unknown goal; use {}", Goal::ALL.map(Goal::name).join(", ")))
 }
 
 fn parse_effort(text: &str) -> Result<Effort, String> {
     match text {
         "level" => Ok(Effort::Level),
         "max" => Ok(Effort::Max),
-        _ => Err(format!("{text:?} is no effort; write level or max")),
+        _ => Err("unknown effort; use level or max".to_owned()),
     }
 }
 
 fn parse_gain(text: &str) -> Result<Gain, String> {
     let percent = text.strip_suffix('%').unwrap_or(text).parse().ok();
-    percent.and_then(Gain::percent).ok_or_else(|| format!("{text:?} is no share to save; write 0 to 49"))
+    percent.and_then(Gain::percent).ok_or_else(|| "not a percentage; use 0 to 49".to_owned())
 }
 
 fn parse_option(text: &str) -> Result<(String, String), String> {

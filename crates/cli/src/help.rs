@@ -1,0 +1,257 @@
+//! Layout of help: the heading of each option, and the options that `-h` shows.
+//!
+//! Verbs declare options with a first line that stands alone in `-h`; details follow after an empty
+//! line and are shown by `--help`.
+
+use clap::Command;
+
+/// Options below each heading, by their long names. Others stand below "Options".
+const HEADINGS: [(&str, &[&str]); 7] = [
+    (
+        "Source",
+        &[
+            "as-file",
+            "merge",
+            "base",
+            "base-check",
+            "source-offset",
+            "source-part",
+            "source-magic",
+            "keep-going",
+            "exclude",
+            "include",
+            "exclude-from",
+            "ignore-file",
+            "strip-components",
+            "strip-prefix",
+            "one-file-system",
+            "follow-symlinks",
+            "offset",
+            "part",
+            "outer",
+            "magic",
+            "device",
+            "ignore-checksum",
+            "offset-a",
+            "offset-b",
+            "part-a",
+            "part-b",
+            "magic-a",
+            "magic-b",
+            "device-a",
+            "device-b",
+            "add",
+            "add-manifest",
+            "prefix",
+        ],
+    ),
+    ("Format", &["format", "option", "kernel", "lossy", "made-at", "whiteouts"]),
+    ("Compression", &["codec", "optimize", "min-gain", "effort", "trust"]),
+    ("Layout", &["order", "trace"]),
+    (
+        "Metadata",
+        &[
+            "uid",
+            "gid",
+            "root-owned",
+            "uid-map",
+            "gid-map",
+            "owner-map",
+            "mode",
+            "file-mode",
+            "dir-mode",
+            "mtime",
+            "clamp-mtime",
+            "xattrs",
+            "no-xattrs",
+            "xattr-include",
+            "xattr-exclude",
+            "file-contexts",
+            "file-contexts-at",
+            "owner",
+            "no-times",
+            "no-devices",
+            "strict",
+        ],
+    ),
+    ("Output", &["output", "verify", "no-verify", "no-sync", "sync", "report", "json", "quiet", "stats"]),
+    ("Limits", &["jobs", "memory", "max-size", "fit", "sandbox"]),
+];
+
+/// Headings of options that mean something else in one verb.
+const EXCEPTIONS: [(&str, &str, &str); 9] = [
+    ("pack", "offset", "Output"),
+    ("repack", "offset", "Output"),
+    ("pack", "block-size", "Compression"),
+    ("repack", "block-size", "Compression"),
+    ("verity", "verify", "Options"),
+    ("diff", "no-xattrs", "Options"),
+    ("diff", "no-times", "Options"),
+    ("repair", "output", "Options"),
+    ("sign", "output", "Options"),
+];
+
+/// Options that `-h` leaves out in every verb.
+const RARE: [&str; 15] = [
+    "outer",
+    "magic",
+    "magic-a",
+    "magic-b",
+    "device",
+    "device-a",
+    "device-b",
+    "ignore-checksum",
+    "stats",
+    "sandbox",
+    "hash-offset",
+    "hash-block-size",
+    "cache-size",
+    "threads",
+    "record",
+];
+
+/// All that `-h` shows of verbs with many options.
+const SHOWN: [(&str, &[&str]); 2] = [("pack", &COMMON), ("repack", &COMMON)];
+
+/// The most used options of packing, and those that other verbs have, too.
+const COMMON: [&str; 16] = [
+    "format",
+    "codec",
+    "optimize",
+    "block-size",
+    "option",
+    "base",
+    "exclude",
+    "add",
+    "order",
+    "root-owned",
+    "mtime",
+    "lossy",
+    "max-size",
+    "jobs",
+    "quiet",
+    "json",
+];
+
+/// Puts the options of every verb below their headings.
+pub fn arrange(command: Command) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    names.iter().fold(command, |command, name| command.mut_subcommand(name, |verb| arrange_verb(verb, name)))
+}
+
+fn arrange_verb(verb: Command, name: &str) -> Command {
+    let verb = verb.mut_args(|arg| {
+        let Some(long) = arg.get_long().map(str::to_owned) else { return arg };
+        let is_hidden = arg.is_hide_short_help_set() || !is_shown(name, &long);
+        match heading(name, &long) {
+            Some(heading) => arg.help_heading(heading).hide_short_help(is_hidden),
+            None => arg.hide_short_help(is_hidden),
+        }
+    });
+    let examples = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let whole = verb.get_after_long_help().map_or(examples.clone(), ToString::to_string);
+    if verb.is_disable_help_flag_set() {
+        return verb;
+    }
+    verb.after_help(format!("{examples}\n\n`packfs {name} --help` lists all options.")).after_long_help(whole)
+}
+
+/// Returns the heading of an option; `None` leaves the one it was declared with.
+fn heading(verb: &str, option: &str) -> Option<&'static str> {
+    let exception = EXCEPTIONS.iter().find(|row| (row.0, row.1) == (verb, option));
+    let heading = exception.map(|row| row.2).or_else(|| {
+        HEADINGS.iter().find(|(_, options)| options.contains(&option)).map(|(heading, _)| *heading)
+    });
+    heading.filter(|heading| *heading != "Options")
+}
+
+fn is_shown(verb: &str, option: &str) -> bool {
+    match SHOWN.iter().find(|(name, _)| *name == verb) {
+        Some((_, shown)) => shown.contains(&option),
+        None => !RARE.contains(&option),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::command;
+    use clap::{Arg, Command};
+
+    /// Words that the style guide replaces.
+    const AVOIDED: [&str; 8] =
+        ["whoever", "somebody", "nobody", "anybody", "what is", "told", "made of", "so many"];
+
+    /// Options that most verbs have.
+    const GLOBAL: [&str; 3] = ["jobs", "quiet", "json"];
+
+    fn verbs() -> Vec<Command> {
+        let mut whole = command().term_width(80);
+        whole.build();
+        whole.get_subcommands().filter(|verb| !verb.is_disable_help_flag_set()).cloned().collect()
+    }
+
+    fn first_line(arg: &Arg) -> String {
+        arg.get_help().map(ToString::to_string).unwrap_or_default()
+    }
+
+    #[test]
+    fn short_help_fits_a_terminal() {
+        for mut verb in verbs() {
+            let help = verb.render_help().to_string();
+            for line in help.lines() {
+                assert!(line.chars().count() <= 80, "{}: {line}", verb.get_name());
+            }
+            assert!(help.trim_end().ends_with("--help` lists all options."), "{help}");
+        }
+    }
+
+    #[test]
+    fn short_help_shows_at_most_a_dozen_options() {
+        for verb in verbs() {
+            let shown =
+                verb.get_opts().chain(verb.get_arguments().filter(|arg| !arg.get_action().takes_values()));
+            let shown = shown.filter(|arg| !arg.is_hide_short_help_set() && !arg.is_hide_set());
+            let shown =
+                shown.filter_map(Arg::get_long).filter(|long| !GLOBAL.contains(long) && *long != "help");
+            let shown: std::collections::BTreeSet<&str> = shown.collect();
+            assert!(shown.len() <= 13, "{}: {shown:?}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn first_lines_fit_60_characters() {
+        for verb in verbs() {
+            for arg in verb.get_arguments().filter(|arg| !arg.is_hide_set()) {
+                let line = first_line(arg);
+                assert!(line.chars().count() <= 60, "{}: {line}", verb.get_name());
+                assert!(
+                    line.starts_with(char::is_uppercase) && !line.ends_with('.'),
+                    "{}: {line}",
+                    verb.get_name()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn help_uses_the_words_of_the_style_guide() {
+        for mut verb in verbs() {
+            let help = verb.render_long_help().to_string().replace('\n', " ");
+            for word in AVOIDED {
+                assert!(!help.contains(word), "{}: {word} in {help}", verb.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_listed_option_exists() {
+        let verbs = verbs();
+        let has = |name: &str| {
+            verbs.iter().flat_map(Command::get_arguments).any(|arg| arg.get_long() == Some(name))
+        };
+        let listed = super::HEADINGS.iter().flat_map(|(_, options)| options.iter());
+        for name in listed.chain(&super::RARE).chain(&super::COMMON) {
+            assert!(has(name), "{name}");
+        }
+    }
+}
