@@ -67,7 +67,7 @@ Examples:
   packfs verify root.erofs --public-key release.key.pub
   minisign -Vm root.erofs -p release.key.pub              the same, by minisign
 
-Keys of minisign serve, and minisign verifies what is signed.";
+Keys and signatures are those of minisign.";
 
 impl Opts {
     /// Signs, or makes keys.
