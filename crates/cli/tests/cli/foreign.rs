@@ -124,7 +124,7 @@ fn names_files_by_their_magics() {
         fs::write(fixture.path("file"), bytes).unwrap();
         fixture
             .run(["ls", "file"])
-            .failed(4, &["no format that packfs reads\n", "info --scan", "squashfs, erofs"]);
+            .failed(4, &["no known format\n", "info --scan", "squashfs, erofs"]);
     }
 }
 
@@ -189,7 +189,7 @@ fn finds_squashfs_whatever_its_magic_is() {
     let found = fixture.run(["info", "--scan", "--json", "image"]).json();
     assert_eq!(found["found"][0]["magic"], serde_json::Value::Null);
     for (wrong, verb) in [("abcd", "ls"), ("squashfs", "stat"), ("HSQS", "cat"), ("", "unpack")] {
-        let known = "four characters that packfs reads: hsqs, shsq, sqsh, qshs, hsqt, tqsh";
+        let known = "unknown magic; use hsqs, shsq, sqsh, qshs, hsqt, tqsh";
         fixture.run([verb, "image", "x", "--magic", wrong]).failed(2, &["--magic", known]);
     }
 }
