@@ -163,7 +163,7 @@ impl Source {
             }
         };
         let given = if opening.has_devices() { "further devices are" } else { "an offset or a magic is" };
-        Err(Error::usage(format!("{path:?} is {what} not an image, but {given} given"))
+        Err(Error::usage(format!("{path:?} is {what}, not an image, but {given} given"))
             .hint("omit the option, or name an image"))
     }
 }

@@ -227,7 +227,7 @@ fn what_cannot_lie_side_by_side_is_wrong_usage() {
     // A glob without a name for the image behind it costs no file.
     fixture
         .run(["pack", "a", "b", "app.bin"])
-        .failed(2, &["\"app.bin\" is there, and is no image", "hint: "]);
+        .failed(2, &["\"app.bin\": the file exists and is not an image", "hint: "]);
     assert_eq!(fixture.bytes("app.bin"), b"app\n");
     assert!(!fixture.path("x.sqfs").exists());
     // An image that is there is replaced, and is no part of itself.
