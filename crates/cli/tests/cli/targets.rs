@@ -181,7 +181,7 @@ fn data_beside_the_image_are_read_compared_and_packed_again() {
     fixture.run(["pack", "x.erofs", "z.erofs"]).failed(1, &["device 1", "not given", "--device"]);
     fixture
         .run(["pack", "rootfs", "z.sqfs", "--device", "x.blob"])
-        .failed(2, &["rootfs", "a directory and no image", "further devices"]);
+        .failed(2, &["rootfs", "a directory, not an image", "further devices"]);
     fixture.run(["pack", "rootfs", "z.sqfs", "-O", "device=z.blob"]).failed(2, &["device"]);
 }
 

@@ -225,7 +225,7 @@ impl PackArgs {
         self.work.shown(self.json, |bars| {
             let start = Instant::now();
             if self.json && is_to_stdout {
-                let fault = "cannot print JSON and the image to standard output";
+                let fault = "cannot write both --json and the image to standard output";
                 return Err(Error::usage(fault));
             }
             let report = pack(self.options()?, bars)?;
