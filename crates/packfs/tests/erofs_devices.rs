@@ -149,7 +149,7 @@ fn wrong_wishes_for_devices_are_told() {
         .with(|options| options.source = packfs::OpenOptions::new().device("b"))
         .run()
         .unwrap_err();
-    assert!(error.to_string().contains("a directory and no image"), "{error}");
+    assert!(error.to_string().contains("a directory, not an image"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing but the source");
     assert!(to(&folder.path().join("blob")).is_none(), "without any data, too");
 }
