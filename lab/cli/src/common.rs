@@ -150,7 +150,7 @@ pub fn terminal() -> Terminal {
 
 /// An error as clap shows it, which knows no hints.
 pub fn with_hints<T>(outcome: Result<T>) -> Result<T, String> {
-    outcome.map_err(|error| packfs_lab::told(&error))
+    outcome.map_err(|error| packfs_lab::one_line(&error))
 }
 
 /// The command line as it was typed, for the record.

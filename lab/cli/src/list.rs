@@ -2,7 +2,7 @@
 
 use packfs_lab::process::Limit;
 use packfs_lab::session::device_names;
-use packfs_lab::subject::{Found, Subjects};
+use packfs_lab::subject::{Installed, Subjects};
 use packfs_lab::workload::WORKLOADS;
 
 use crate::common::packfs_program;
@@ -53,6 +53,6 @@ impl Opts {
 }
 
 /// Returns names with versions.
-fn named<K>(found: &[Found<K>]) -> Vec<String> {
+fn named<K>(found: &[Installed<K>]) -> Vec<String> {
     found.iter().map(|one| format!("{} {}", one.name(), one.program().version)).collect()
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use packfs::{Error, Result};
-use packfs_lab::plans::{self, Asked, Case, PlanFile, Verdicts, judge, session_plan};
+use packfs_lab::plans::{self, Case, PlanFile, PlanRequest, Verdicts, judge, session_plan};
 use packfs_lab::subject::Subjects;
 use packfs_terminal::Outcome;
 use packfs_terminal::report::Out;
@@ -110,12 +110,12 @@ impl RunOpts {
         let watcher = self.common.watcher();
         let limit = self.common.limit()?;
         let settings = self.common.settings(limit.as_ref());
-        let asked = Asked { trees: self.tree, settings, devices: self.common.device.clone() };
-        let plan = session_plan(&self.plan, &cases, &asked);
+        let request = PlanRequest { trees: self.tree, settings, devices: self.common.device.clone() };
+        let plan = session_plan(&self.plan, &cases, &request);
         let mut verdicts = Verdicts::default();
         let subjects = Subjects::find(&packfs_program());
         let outcome = self.common.carry_out(&plan, subjects, limit, &watcher, |results| {
-            verdicts = judge(&cases, asked.devices(&self.plan), results);
+            verdicts = judge(&cases, request.devices(&self.plan), results);
             results.tables = vec![verdicts.table(&self.plan.title)];
         });
         outcome

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use packfs_lab::results::Recipe;
-use packfs_lab::session::{Depth, Wishes, own_plan, parse_recipe};
+use packfs_lab::session::{Depth, OwnRequest, own_plan, parse_recipe};
 use packfs_lab::subject::Subjects;
 use packfs_lab::trees;
 use packfs_lab::workload::Workload;
@@ -74,7 +74,7 @@ impl Opts {
         // A signal from here on ends the limit, too.
         let watcher = self.common.watcher();
         let limit = self.common.limit()?;
-        let wishes = Wishes {
+        let request = OwnRequest {
             subjects: self.subject,
             readers: self.reader,
             workloads: self.workload,
@@ -83,7 +83,7 @@ impl Opts {
             settings: self.common.settings(limit.as_ref()),
         };
         let subjects = Subjects::find(&packfs_program());
-        let plan = own_plan(tree, &wishes, &subjects);
+        let plan = own_plan(tree, &request, &subjects);
         self.common.carry_out(&plan, subjects, limit, &watcher, |_| ())
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use packfs::{Error, Result};
 use packfs_lab::results::Settings;
 use packfs_lab::scratch::Scratch;
-use packfs_lab::seed::{Asked, Document, SeedTrees, prepare};
+use packfs_lab::seed::{Document, DocumentRequest, SeedTrees, prepare};
 use packfs_lab::session::Watch;
 use packfs_lab::subject::Subjects;
 
@@ -80,19 +80,19 @@ impl Opts {
         let limit = self.common.limit()?;
         let parent = self.common.scratch.clone().unwrap_or_else(|| PathBuf::from("/var/tmp"));
         let scratch = Scratch::new(&parent)?;
-        let mut asked = Asked {
+        let mut request = DocumentRequest {
             part: self.part,
             devices: self.common.device.clone(),
             settings: Settings { quick: self.quick, ..self.common.settings(limit.as_ref()) },
             luks: self.luks,
-            ..Asked::default()
+            ..DocumentRequest::default()
         };
         let note = |line: &str| watcher.note(line);
-        asked.roles = prepare(document, given, &asked, &kept()?, &scratch, &note)?;
+        request.roles = prepare(document, given, &request, &kept()?, &scratch, &note)?;
         let subjects = Subjects::find(&packfs_program());
-        let plan = document.plan(&asked);
+        let plan = document.plan(&request);
         self.common.carry_out(&plan, subjects, limit, watcher, |results| {
-            results.tables = document.tables(&asked, results);
+            results.tables = document.tables(&request, results);
         })
     }
 }

@@ -17,7 +17,7 @@ const CPUS_MIN: f64 = 0.01;
 
 /// Mechanism that limits programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Mechanism {
     /// `cpu.max` of a control group, version 2.
     CgroupV2,
     /// `cpu.cfs_quota_us` of a control group, version 1.
@@ -26,13 +26,13 @@ pub enum Way {
     Affinity,
 }
 
-impl Way {
+impl Mechanism {
     /// Returns its name for people.
     pub fn word(self) -> &'static str {
         match self {
-            Way::CgroupV2 => "cgroup v2 (cpu.max)",
-            Way::CgroupV1 => "cgroup v1 (cpu.cfs_quota_us)",
-            Way::Affinity => "affinity (taskset)",
+            Mechanism::CgroupV2 => "cgroup v2 (cpu.max)",
+            Mechanism::CgroupV1 => "cgroup v1 (cpu.cfs_quota_us)",
+            Mechanism::Affinity => "affinity (taskset)",
         }
     }
 }
@@ -40,14 +40,14 @@ impl Way {
 /// A limit that is in force for whatever is run by [`CpuLimit::command`], until it is dropped.
 #[derive(Debug)]
 pub struct CpuLimit {
-    way: Way,
+    way: Mechanism,
     cpus: f64,
-    how: How,
+    how: State,
 }
 
 /// State of a limit in force.
 #[derive(Debug)]
-enum How {
+enum State {
     Group(Group),
     /// Processors by their numbers, as `taskset --cpu-list` takes them.
     Processors(String),
@@ -67,16 +67,19 @@ impl CpuLimit {
         }
         // As many digits as a decimal keeps exactly, whoever writes it down and reads it again.
         let cpus = (cpus * 1000.0).round() / 1000.0;
-        for way in [Way::CgroupV2, Way::CgroupV1] {
+        for way in [Mechanism::CgroupV2, Mechanism::CgroupV1] {
             let mut limits =
-                Group::all(way, cpus).map(|group| CpuLimit { way, cpus, how: How::Group(group) });
+                Group::all(way, cpus).map(|group| CpuLimit { way, cpus, how: State::Group(group) });
             if let Some(limit) = limits.find(CpuLimit::works) {
                 return Ok(limit);
             }
         }
         if cpus.fract() == 0.0 {
-            let limit =
-                CpuLimit { way: Way::Affinity, cpus, how: How::Processors(own_processors(cpus as usize)) };
+            let limit = CpuLimit {
+                way: Mechanism::Affinity,
+                cpus,
+                how: State::Processors(own_processors(cpus as usize)),
+            };
             if limit.works() {
                 return Ok(limit);
             }
@@ -87,7 +90,7 @@ impl CpuLimit {
     }
 
     /// Returns the mechanism.
-    pub fn way(&self) -> Way {
+    pub fn way(&self) -> Mechanism {
         self.way
     }
 
@@ -102,11 +105,11 @@ impl CpuLimit {
         match &self.how {
             // It enters the group itself, before it becomes the program: nobody has to catch up
             // with it.
-            How::Group(group) => {
+            State::Group(group) => {
                 let enter = "echo 0 > \"$0\" && exec \"$@\"";
                 vec!["/bin/sh".into(), "-c".into(), enter.into(), group.door().into()]
             }
-            How::Processors(list) => vec!["taskset".into(), "-c".into(), list.into()],
+            State::Processors(list) => vec!["taskset".into(), "-c".into(), list.into()],
         }
     }
 
@@ -125,8 +128,8 @@ impl CpuLimit {
     /// still there.
     pub fn end(self) -> Result<()> {
         match self.how {
-            How::Group(group) => group.remove(),
-            How::Processors(_) => Ok(()),
+            State::Group(group) => group.remove(),
+            State::Processors(_) => Ok(()),
         }
     }
 
@@ -183,14 +186,14 @@ mod tests {
         assert_eq!(output.status.code(), Some(7));
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         match &limit.how {
-            How::Group(group) => {
+            State::Group(group) => {
                 let path = group.path().to_owned();
                 let name = path.file_name().unwrap().to_str().unwrap();
                 assert!(said.contains(name), "{said}");
                 limit.end().unwrap();
                 assert!(!path.exists());
             }
-            How::Processors(_) => assert_eq!(said.lines().last(), Some("1")),
+            State::Processors(_) => assert_eq!(said.lines().last(), Some("1")),
         }
     }
 

@@ -10,7 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advise;
-mod found;
+mod lookup;
 pub mod machine;
 pub mod plans;
 pub mod process;
@@ -21,10 +21,9 @@ pub mod scratch;
 pub mod seed;
 pub mod session;
 pub mod subject;
-mod told;
 pub mod trees;
 mod undo;
 mod words;
 pub mod workload;
 
-pub use told::told;
+pub use words::one_line;

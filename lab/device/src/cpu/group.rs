@@ -1,6 +1,6 @@
 //! Control groups that give a share of processor time: made, entered, and removed again.
 
-use super::Way;
+use super::Mechanism;
 use packfs_core::{Result, ResultExt};
 use std::fs;
 use std::io;
@@ -27,18 +27,18 @@ pub(super) struct Group {
 impl Group {
     /// Groups of a share of so many processors, in the places where this process may be allowed to
     /// make one, each made as it is asked for.
-    pub(super) fn all(way: Way, cpus: f64) -> impl Iterator<Item = Group> {
+    pub(super) fn all(way: Mechanism, cpus: f64) -> impl Iterator<Item = Group> {
         let parents = match way {
-            Way::CgroupV2 => v2_parents(),
-            Way::CgroupV1 => v1_parents(),
-            Way::Affinity => vec![],
+            Mechanism::CgroupV2 => v2_parents(),
+            Mechanism::CgroupV1 => v1_parents(),
+            Mechanism::Affinity => vec![],
         };
         parents.into_iter().filter_map(move |parent| Group::below(&parent, way, cpus))
     }
 
-    fn below(parent: &Path, way: Way, cpus: f64) -> Option<Group> {
+    fn below(parent: &Path, way: Mechanism, cpus: f64) -> Option<Group> {
         remove_left_over(parent);
-        if way == Way::CgroupV2 && !read(&parent.join("cgroup.subtree_control")).contains("cpu ") {
+        if way == Mechanism::CgroupV2 && !read(&parent.join("cgroup.subtree_control")).contains("cpu ") {
             // Refused where programs are in the group itself, unless it is the root.
             let _ = fs::write(parent.join("cgroup.subtree_control"), "+cpu");
         }
@@ -48,7 +48,7 @@ impl Group {
         let group = Group { path, is_gone: false };
         let quota = (cpus * PERIOD as f64).round() as u64;
         match way {
-            Way::CgroupV2 => fs::write(group.path.join("cpu.max"), format!("{quota} {PERIOD}")),
+            Mechanism::CgroupV2 => fs::write(group.path.join("cpu.max"), format!("{quota} {PERIOD}")),
             _ => fs::write(group.path.join("cpu.cfs_period_us"), PERIOD.to_string())
                 .and_then(|()| fs::write(group.path.join("cpu.cfs_quota_us"), quota.to_string())),
         }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// Extent of the tree and of its samples.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Looked {
+pub struct Extent {
     /// Bytes of all files.
     pub bytes: u64,
     /// Regular files.
@@ -58,7 +58,7 @@ pub struct Answer {
     /// The workload that reading times are of.
     pub workload: String,
     /// The measured parts that forecasts rest on.
-    pub looked: Looked,
+    pub looked: Extent,
     /// Every candidate, from the recommended one on.
     pub rows: Vec<Row>,
     /// Reasons for the recommendation.

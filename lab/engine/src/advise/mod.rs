@@ -27,7 +27,7 @@ mod scratch;
 mod want;
 mod words;
 
-pub use answer::{Answer, Looked, Processor};
+pub use answer::{Answer, Extent, Processor};
 pub use candidates::{Candidate, Layout, LeftOut};
 pub use check::Truth;
 pub use forecast::build::Build;

@@ -1,15 +1,15 @@
 //! Words beside the figures: the tree, the method, and the command to run.
 
-use super::answer::Looked;
+use super::answer::Extent;
 use super::bench::Bench;
 use super::row::Row;
 use crate::process::quoted;
 
 impl Bench<'_> {
     /// Returns the extent of the tree and of its samples.
-    pub(super) fn looked(&self) -> Looked {
+    pub(super) fn looked(&self) -> Extent {
         let whole = self.samples.is_empty() && self.times <= 1.0;
-        Looked {
+        Extent {
             bytes: self.all.tree.bytes_total(),
             files: self.all.tree.file_count(),
             sampled: if self.samples.is_empty() {

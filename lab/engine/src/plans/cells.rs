@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use super::file::{Case, PlanFile};
 use super::verdict::judged;
+use crate::one_line;
 use crate::programs;
 use crate::results::{Missing, Results, Settings};
 use crate::session::{Plan, earlier_tree};
-use crate::told;
 use crate::trees::planned;
 
 /// Folder of a checkout that `cargo xtask corpus` leaves trees in.
@@ -15,7 +15,7 @@ const CORPORA: &str = "target/corpora";
 
 /// Choices of the user beside the plan.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct PlanRequest {
     /// Trees that lie elsewhere than in `target/corpora`: name and folder.
     pub trees: Vec<(String, PathBuf)>,
     /// Settings of the session; 0 runs for the plan's own number.
@@ -26,14 +26,14 @@ pub struct Asked {
 
 /// Makes the plan of a session: the cells that verdicts look up. Trees that are not there are noted
 /// in `missing`, and their cases are left out.
-pub fn session_plan(file: &PlanFile, cases: &[Case], asked: &Asked) -> Plan {
+pub fn session_plan(file: &PlanFile, cases: &[Case], request: &PlanRequest) -> Plan {
     let mut plan =
-        Plan { title: file.name.clone(), settings: asked.settings.or_runs(file.runs), ..Plan::default() };
+        Plan { title: file.name.clone(), settings: request.settings.or_runs(file.runs), ..Plan::default() };
     let results = Results { settings: plan.settings.clone(), ..Results::default() };
-    for cell in judged(cases, asked.devices(file), &results).1 {
+    for cell in judged(cases, request.devices(file), &results).1 {
         let earlier = cell.recipe.options.iter().filter_map(|word| earlier_tree(word));
         for tree in std::iter::once(&*cell.tree).chain(earlier) {
-            add_tree(&mut plan, tree, asked);
+            add_tree(&mut plan, tree, request);
         }
         if plan.tree(&cell.tree).is_some() {
             plan.add(cell);
@@ -42,19 +42,19 @@ pub fn session_plan(file: &PlanFile, cases: &[Case], asked: &Asked) -> Plan {
     plan
 }
 
-impl Asked {
+impl PlanRequest {
     /// Returns the devices of a session of a plan.
     pub fn devices<'a>(&'a self, file: &'a PlanFile) -> &'a [String] {
         if self.devices.is_empty() { std::slice::from_ref(&file.device) } else { &self.devices }
     }
 }
 
-fn add_tree(plan: &mut Plan, name: &str, asked: &Asked) {
+fn add_tree(plan: &mut Plan, name: &str, request: &PlanRequest) {
     let is_known = plan.tree(name).is_some() || plan.missing.iter().any(|missing| missing.what == name);
     if is_known {
         return;
     }
-    let given = asked.trees.iter().find(|(given, _)| given == name).map(|(_, dir)| dir.clone());
+    let given = request.trees.iter().find(|(given, _)| given == name).map(|(_, dir)| dir.clone());
     let corpus = name.split('/').next().unwrap_or(name);
     let Some(path) = given.or_else(|| programs::in_checkout(&format!("{CORPORA}/{name}"))) else {
         let why = format!(
@@ -65,6 +65,6 @@ fn add_tree(plan: &mut Plan, name: &str, asked: &Asked) {
     };
     match planned(&path, Some(name), Some(&format!("cargo xtask corpus {corpus}"))) {
         Ok(tree) => plan.trees.push(tree),
-        Err(error) => plan.missing.push(Missing { what: name.into(), why: told(&error) }),
+        Err(error) => plan.missing.push(Missing { what: name.into(), why: one_line(&error) }),
     }
 }

@@ -7,7 +7,7 @@ mod cells;
 mod file;
 mod verdict;
 
-pub use cells::{Asked, session_plan};
+pub use cells::{PlanRequest, session_plan};
 pub use file::{Case, PlanFile, Side, Target};
 pub use verdict::{Verdicts, judge};
 

@@ -1,7 +1,7 @@
 //! Figures of a session held against the targets of its plan.
 
 use super::file::{Case, Side, Target};
-use crate::found::Found;
+use crate::lookup::Lookup;
 use crate::report::{as_figure, figure};
 use crate::results::{self, Results, Run, Spread, Table, Unit};
 use crate::session::Cell;
@@ -66,7 +66,7 @@ pub fn judge(cases: &[Case], devices: &[String], results: &Results) -> Verdicts 
 
 /// Judges each case, and lists the cells that were looked up for that.
 pub(super) fn judged(cases: &[Case], devices: &[String], results: &Results) -> (Verdicts, Vec<Cell>) {
-    let (found, mut verdicts) = (Found::new(results), Verdicts::default());
+    let (found, mut verdicts) = (Lookup::new(results), Verdicts::default());
     for case in cases {
         // The length of an image does not depend on the device.
         for device in if case.workload.is_timed() { devices } else { &devices[..devices.len().min(1)] } {
@@ -77,7 +77,7 @@ pub(super) fn judged(cases: &[Case], devices: &[String], results: &Results) -> (
 }
 
 /// Looks up a figure of one side of a case; the reason for a missing one names the side.
-fn look_up(figure: Figure, side: &Side, cell: Cell, found: &Found<'_>) -> results::Cell {
+fn look_up(figure: Figure, side: &Side, cell: Cell, found: &Lookup<'_>) -> results::Cell {
     let cell = match figure {
         Figure::OfRun(figure) => found.of_runs(cell, figure),
         Figure::Size if !cell.workload.is_timed() => found.size(&side.tree, &side.recipe),
@@ -99,7 +99,7 @@ impl Verdicts {
     }
 
     /// Judges a case on a device, limit by limit, up to the first side that was not measured.
-    fn judge(&mut self, case: &Case, device: &str, jobs: Option<u32>, found: &Found<'_>) {
+    fn judge(&mut self, case: &Case, device: &str, jobs: Option<u32>, found: &Lookup<'_>) {
         let cell = |side: &Side| Cell {
             tree: side.tree.clone(),
             recipe: side.recipe.clone(),

@@ -17,7 +17,7 @@ pub struct Invocation {
     pub env: Vec<(OsString, OsString)>,
     /// The directory it runs in; none for ours.
     pub dir: Option<PathBuf>,
-    /// Words that run it within a limit, see [`super::Within`]; empty without one.
+    /// Words that run it within a limit, see [`super::Confinement`]; empty without one.
     pub(super) prefix: Vec<OsString>,
 }
 

@@ -6,27 +6,27 @@ use packfs::{Result, processor_count};
 use packfs_device::cpu;
 
 use super::Invocation;
+use crate::one_line;
 use crate::results::CpuLimit;
-use crate::told;
 use crate::undo::Undo;
 
 /// A limit that is in force as long as this lives, and gone on a signal, too.
 #[derive(Debug)]
 pub struct Limit {
     facts: CpuLimit,
-    within: Within,
+    within: Confinement,
     _undo: Undo,
 }
 
 impl Limit {
-    /// Limits to so many processors, 0.5 for example, whatever is run [`Within`] it.
+    /// Limits to so many processors, 0.5 for example, whatever is run [`Confinement`] it.
     ///
     /// Errors: `Usage` if that is no number of processors that this machine has, `Failed` if it has
     /// no way to limit them.
     pub fn new(cpus: f64) -> Result<Self> {
         let limit = cpu::CpuLimit::new(cpus)?;
         let facts = CpuLimit { cpus: limit.cpus(), way: limit.way().word().into() };
-        let within = Within(limit.prefix());
+        let within = Confinement(limit.prefix());
         let undo = Undo::new(format!("end the limit of {cpus} processors"), move || limit.end());
         Ok(Self { facts, within, _undo: undo })
     }
@@ -37,7 +37,7 @@ impl Limit {
     }
 
     /// For whatever is to run within it.
-    pub fn within(&self) -> &Within {
+    pub fn within(&self) -> &Confinement {
         &self.within
     }
 
@@ -48,16 +48,16 @@ impl Limit {
         match (Self::new(0.5), Self::new(1.0)) {
             (Ok(limit), _) => format!("0.01 to {there_are} processors, by {}", limit.facts.way),
             (Err(_), Ok(limit)) => format!("1 to {there_are} whole processors, by {}", limit.facts.way),
-            (Err(_), Err(error)) => told(&error),
+            (Err(_), Err(error)) => one_line(&error),
         }
     }
 }
 
 /// The limit of a program, or none. Once the limit is gone, programs within it fail and do not run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Within(Vec<OsString>);
+pub struct Confinement(Vec<OsString>);
 
-impl Within {
+impl Confinement {
     /// True if it limits anything.
     pub fn is_limited(&self) -> bool {
         !self.0.is_empty()
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn without_a_limit_nothing_changes() {
         let invocation = Invocation::new("true");
-        assert_eq!(Within::default().of(&invocation), invocation);
-        assert!(!Within::default().is_limited());
+        assert_eq!(Confinement::default().of(&invocation), invocation);
+        assert!(!Confinement::default().is_limited());
     }
 }

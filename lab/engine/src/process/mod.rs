@@ -7,6 +7,6 @@ mod limit;
 mod running;
 
 pub use invocation::{Invocation, quoted};
-pub use limit::{Limit, Within};
+pub use limit::{Confinement, Limit};
 pub(crate) use running::telling_line;
 pub use running::{Output, capture, run};

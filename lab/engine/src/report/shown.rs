@@ -13,14 +13,14 @@ use crate::results::{Results, Table};
 
 /// Everything that templates name.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct Model<'a> {
     results: &'a Results,
     headline: String,
     method: Vec<Line>,
     machine: Vec<Line>,
-    tables: Vec<ShownTable<'a>>,
+    tables: Vec<TableModel<'a>>,
     has_quotes: bool,
-    overview: Vec<ShownTable<'a>>,
+    overview: Vec<TableModel<'a>>,
     programs: Vec<[&'a str; 3]>,
     trees: Vec<[String; 3]>,
     devices: Vec<[String; 2]>,
@@ -29,7 +29,7 @@ struct Shown<'a> {
 
 /// A table and its words.
 #[derive(Serialize)]
-struct ShownTable<'a> {
+struct TableModel<'a> {
     title: &'a str,
     method: &'a str,
     grid: Grid,
@@ -55,19 +55,19 @@ pub fn render(environment: &Environment<'_>, template: &str, results: &Results) 
     filled.map_err(|error| Error::failed(format!("the report cannot be written: {error}")))
 }
 
-fn shown<'a>(results: &'a Results, overview: &'a [Table]) -> Shown<'a> {
+fn shown<'a>(results: &'a Results, overview: &'a [Table]) -> Model<'a> {
     let programs = results.programs.iter();
     let trees = results.trees.iter();
     let devices = results.devices.iter();
     let subjects = results.subjects.iter();
-    Shown {
+    Model {
         results,
         headline: headline(results),
         method: context::method(results),
         machine: context::machine(results),
-        tables: results.tables.iter().map(shown_table).collect(),
+        tables: results.tables.iter().map(table_model).collect(),
         has_quotes: results.tables.iter().any(|table| table.columns.iter().any(|column| column.quoted)),
-        overview: overview.iter().map(shown_table).collect(),
+        overview: overview.iter().map(table_model).collect(),
         programs: programs.map(|it| [&*it.name, &it.version, it.path.as_deref().unwrap_or("")]).collect(),
         trees: trees.map(|it| [it.id.clone(), context::tree(it), it.made_by.clone()]).collect(),
         devices: devices.map(|it| [it.id.clone(), context::device(it)]).collect(),
@@ -80,8 +80,8 @@ fn shown<'a>(results: &'a Results, overview: &'a [Table]) -> Shown<'a> {
     }
 }
 
-fn shown_table(table: &Table) -> ShownTable<'_> {
-    ShownTable { title: &table.title, method: &table.method, grid: Grid::new(table, true) }
+fn table_model(table: &Table) -> TableModel<'_> {
+    TableModel { title: &table.title, method: &table.method, grid: Grid::new(table, true) }
 }
 
 /// Returns how much was measured, of which trees, on how many processors.

@@ -4,8 +4,8 @@
 //! One engine draws them all. Tables are functions of results alone, and a plan is the cells that
 //! its tables look up.
 
-mod asked;
 mod document;
+mod request;
 mod row;
 mod tables;
 mod trees;
@@ -14,8 +14,8 @@ use std::sync::OnceLock;
 
 use packfs::{Error, Result};
 
-pub use asked::{Asked, Roles};
 pub use document::Document;
+pub use request::{DocumentRequest, Roles};
 pub use trees::{SeedTrees, prepare};
 
 /// The descriptions, oldest reproduction first.

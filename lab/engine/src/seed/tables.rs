@@ -1,21 +1,21 @@
 //! The engine: draws the tables of any document from results, and finds its plan by the figures
 //! that they look up.
 
-use super::Asked;
+use super::DocumentRequest;
 use super::document::{
     Document, Kind, Layout, RowSpec, RowsPer, TableSpec, Timed, UsageFigure, UsageOf, Value, Variables,
 };
 use super::row::Row;
-use crate::found::Found;
+use crate::lookup::Lookup;
 use crate::results::{Cell, Column, Recipe, Results, Table, Unit};
 use crate::session::{Cell as PlannedCell, Plan, parse_recipe};
 use crate::workload::Workload;
 
 impl Document {
     /// Returns the plan that measures everything its tables show.
-    pub fn plan(&self, asked: &Asked) -> Plan {
+    pub fn plan(&self, asked: &DocumentRequest) -> Plan {
         let results = Results::default();
-        let engine = Engine { document: self, asked, found: Found::new(&results) };
+        let engine = Engine { document: self, asked, found: Lookup::new(&results) };
         engine.tables();
         let mut plan = asked.empty_plan(self);
         engine.found.into_cells().into_iter().for_each(|cell| plan.add(cell));
@@ -23,16 +23,16 @@ impl Document {
     }
 
     /// Returns its tables, with its own figures and those of a session.
-    pub fn tables(&self, asked: &Asked, results: &Results) -> Vec<Table> {
-        Engine { document: self, asked, found: Found::new(results) }.tables()
+    pub fn tables(&self, asked: &DocumentRequest, results: &Results) -> Vec<Table> {
+        Engine { document: self, asked, found: Lookup::new(results) }.tables()
     }
 }
 
 /// A document beside the figures of a session.
 struct Engine<'a> {
     document: &'a Document,
-    asked: &'a Asked,
-    found: Found<'a>,
+    asked: &'a DocumentRequest,
+    found: Lookup<'a>,
 }
 
 impl Engine<'_> {

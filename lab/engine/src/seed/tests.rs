@@ -27,16 +27,16 @@ fn named(name: &str) -> &'static Document {
     Document::named(name).unwrap()
 }
 
-fn asked(document: &Document, quick: bool) -> Asked {
+fn asked(document: &Document, quick: bool) -> DocumentRequest {
     let trees = document.trees.iter().map(|kind| planned(&kind.row().name)).collect();
     let settings = Settings { quick, jobs: Some(2), seed: 1, ..Settings::default() };
-    Asked { roles: Roles(trees), settings, ..Asked::default() }
+    DocumentRequest { roles: Roles(trees), settings, ..DocumentRequest::default() }
 }
 
 #[test]
 fn a_part_that_is_asked_for_goes_before_those_of_quick_and_of_the_document() {
     let row = named("squashfs21");
-    let bytes = |quick, part| Asked { part, ..asked(row, quick) }.tree_bytes(row);
+    let bytes = |quick, part| DocumentRequest { part, ..asked(row, quick) }.tree_bytes(row);
     assert_eq!(bytes(false, None), Some(1400 << 20));
     assert_eq!(bytes(true, None), Some(16 << 20));
     assert_eq!(bytes(true, Some(5 << 20)), Some(5 << 20));
@@ -206,7 +206,7 @@ fn speed_up_is_the_quotient_that_grows() {
 fn devices_of_the_users_take_the_place_of_the_documents() {
     let all = Document::all().unwrap();
     for (row, device) in all.iter().flat_map(|row| ["disk", "hdd"].map(|device| (row, device))) {
-        let asked = Asked { devices: vec![device.into()], ..asked(row, true) };
+        let asked = DocumentRequest { devices: vec![device.into()], ..asked(row, true) };
         let plan = row.plan(&asked);
         let is_there = |cell: &Cell| cell.device == device || !cell.workload.is_timed();
         assert!(plan.cells.iter().all(is_there), "{}", row.name);
@@ -219,7 +219,7 @@ fn devices_of_the_users_take_the_place_of_the_documents() {
 #[test]
 fn one_tree_may_stand_for_all() {
     for row in Document::all().unwrap() {
-        let asked = Asked { roles: Roles(vec![planned("mine")]), ..asked(row, true) };
+        let asked = DocumentRequest { roles: Roles(vec![planned("mine")]), ..asked(row, true) };
         let plan = row.plan(&asked);
         assert_eq!(plan.trees.len(), 1);
         assert!(plan.cells.iter().all(|cell| cell.tree == "mine"), "{}", row.name);
@@ -229,7 +229,7 @@ fn one_tree_may_stand_for_all() {
 #[test]
 fn luks_doubles_the_file_systems_that_are_written() {
     let count = |luks| {
-        let asked = Asked { luks, ..asked(named("daily"), true) };
+        let asked = DocumentRequest { luks, ..asked(named("daily"), true) };
         named("daily").plan(&asked).cells.iter().filter(|cell| cell.workload == Workload::Write).count()
     };
     assert_eq!(count(true), 2 * count(false));
@@ -258,7 +258,7 @@ fn two_trees_never_go_by_one_name() {
     };
     let scratch = crate::scratch::Scratch::new(parent.path()).unwrap();
     let prepare = |seed: &Document, typed: &[String]| {
-        let (trees, asked) = (SeedTrees::parse(seed, typed).unwrap(), Asked::default());
+        let (trees, asked) = (SeedTrees::parse(seed, typed).unwrap(), DocumentRequest::default());
         prepare(seed, &trees, &asked, &parent.path().join("kept"), &scratch, &|_| ())
     };
     let (other, large) = (folder("other"), folder("a/large"));
@@ -279,7 +279,7 @@ fn two_trees_never_go_by_one_name() {
 }
 
 /// A digest of all tables and of the plan of a document.
-fn digest(document: &Document, asked: &Asked) -> u64 {
+fn digest(document: &Document, asked: &DocumentRequest) -> u64 {
     let plan = document.plan(asked);
     let mut text = format!("{:?}", plan.cells);
     for shown in document.tables(asked, &results(&plan, |_| false)) {
@@ -311,7 +311,7 @@ fn tables_look_as_they_did() {
     }
     for document in Document::all().unwrap() {
         for (name, quick, luks) in [("quick", true, false), ("full", false, false), ("luks", false, true)] {
-            let mut asked = Asked { luks, ..asked(document, quick) };
+            let mut asked = DocumentRequest { luks, ..asked(document, quick) };
             asked.settings.jobs = Some(40);
             shown += &format!("{} {name} {:016x}\n", document.name, digest(document, &asked));
         }

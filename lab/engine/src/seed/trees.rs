@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use packfs::{Error, Result};
 
-use super::{Asked, Document, Roles};
+use super::{Document, DocumentRequest, Roles};
 use crate::scratch::Scratch;
 use crate::trees::{PlannedTree, TreeKind, make_large, make_part, make_tar, planned};
 
@@ -64,7 +64,7 @@ impl SeedTrees {
 pub fn prepare(
     document: &Document,
     given: &SeedTrees,
-    asked: &Asked,
+    asked: &DocumentRequest,
     kept: &Path,
     scratch: &Scratch,
     note: &dyn Fn(&str),

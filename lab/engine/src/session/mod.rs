@@ -22,7 +22,7 @@ use packfs::{Error, Result};
 
 pub use bench::{Lab, LabOptions, check_device, device_names};
 pub use journal::NAME as JOURNAL;
-pub use own::{Depth, Wishes, own_plan};
+pub use own::{Depth, OwnRequest, own_plan};
 pub use plan::{Cell, Plan, SubjectKey, recipe_label, subject_id};
 pub use spec::{earlier_tree, parse_recipe};
 pub use trouble::Trouble;
@@ -36,7 +36,7 @@ use watch::{Forecast, spell_seconds};
 
 /// A measured run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ran {
+pub struct RunOutcome {
     /// The command, as one would type it.
     pub command: String,
     /// Its figures; none where nothing is timed.
@@ -63,7 +63,7 @@ pub trait Bench {
     fn is_made(&self, subject: &SubjectKey) -> bool;
 
     /// One run of a cell.
-    fn run(&mut self, cell: &Cell) -> Result<Ran, Trouble>;
+    fn run(&mut self, cell: &Cell) -> Result<RunOutcome, Trouble>;
 
     /// Removes whatever was made for a subject.
     fn remove(&mut self, subject: &SubjectKey) -> Result<()>;

@@ -22,7 +22,7 @@ pub enum Depth {
 
 /// Choices of the user; empty ones are filled in by [`Depth`].
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct OwnRequest {
     /// Subjects.
     pub subjects: Vec<Recipe>,
     /// Readers.
@@ -92,33 +92,33 @@ impl Depth {
 
 /// Makes a plan. Who is not here is left out where nobody named him, and noted; who was named is
 /// tried, and then noted.
-pub fn own_plan(tree: PlannedTree, wishes: &Wishes, subjects: &Subjects) -> Plan {
-    let depth = wishes.depth;
+pub fn own_plan(tree: PlannedTree, request: &OwnRequest, subjects: &Subjects) -> Plan {
+    let depth = request.depth;
     let mut plan = Plan {
         title: tree.facts.id.clone(),
-        settings: Settings { quick: depth == Depth::Quick, ..wishes.settings.or_runs(depth.runs()) },
+        settings: Settings { quick: depth == Depth::Quick, ..request.settings.or_runs(depth.runs()) },
         ..Plan::default()
     };
-    let recipes = if wishes.subjects.is_empty() {
+    let recipes = if request.subjects.is_empty() {
         let all = SUBJECTS.iter().filter_map(|text| parse_recipe(text).ok());
         all.take(depth.subject_count()).filter(|recipe| is_here(recipe, subjects)).collect()
     } else {
-        wishes.subjects.clone()
+        request.subjects.clone()
     };
-    if wishes.subjects.is_empty() || wishes.readers.is_empty() {
+    if request.subjects.is_empty() || request.readers.is_empty() {
         plan.missing.clone_from(&subjects.missing);
     }
     let or = |asked: &[String], usual: &[&str]| {
         if asked.is_empty() { usual.iter().map(|&name| name.into()).collect() } else { asked.to_vec() }
     };
-    let devices: Vec<String> = or(&wishes.devices, &["disk"]);
+    let devices: Vec<String> = or(&request.devices, &["disk"]);
     let mut workloads =
-        if wishes.workloads.is_empty() { depth.workloads() } else { wishes.workloads.clone() };
+        if request.workloads.is_empty() { depth.workloads() } else { request.workloads.clone() };
     workloads.sort_unstable();
     for device in &devices {
         for &workload in &workloads {
             for recipe in &recipes {
-                add(&mut plan, &tree, recipe, workload, device, wishes, subjects);
+                add(&mut plan, &tree, recipe, workload, device, request, subjects);
             }
         }
     }
@@ -136,7 +136,7 @@ fn add(
     recipe: &Recipe,
     workload: Workload,
     device: &str,
-    wishes: &Wishes,
+    request: &OwnRequest,
     subjects: &Subjects,
 ) {
     let mut push = |reader: Option<&str>, jobs: Option<u32>| {
@@ -144,7 +144,7 @@ fn add(
         plan.add(Cell { tree, recipe, reader: reader.map(str::to_owned), workload, device, jobs });
     };
     let is_chosen =
-        |name: &str| wishes.readers.is_empty() || wishes.readers.iter().any(|asked| asked == name);
+        |name: &str| request.readers.is_empty() || request.readers.iter().any(|asked| asked == name);
     match (workload.need(), is_writable(&recipe.format)) {
         (Need::Writable, true) => push(None, None),
         // Only what reads a copied tree says something of file systems that are written.
@@ -152,8 +152,8 @@ fn add(
         (Need::Writable, false) | (_, true) => {}
         (Need::Image, false) => push(None, None),
         (Need::Maker, false) => {
-            let jobs = wishes.settings.jobs.unwrap_or(1).max(1);
-            let all = if wishes.depth == Depth::Full { (1..=jobs).collect() } else { vec![jobs] };
+            let jobs = request.settings.jobs.unwrap_or(1).max(1);
+            let all = if request.depth == Depth::Full { (1..=jobs).collect() } else { vec![jobs] };
             all.into_iter().for_each(|jobs| push(None, Some(jobs)));
         }
         (Need::Unpacker, false) => {
@@ -161,20 +161,20 @@ fn add(
             here.filter(|unpacker| is_chosen(unpacker.name()))
                 .for_each(|unpacker| push(Some(unpacker.name()), None));
             // Who is named and not here is noted when he is tried.
-            let named = wishes.readers.iter().filter(|name| is_unpacker(name));
+            let named = request.readers.iter().filter(|name| is_unpacker(name));
             named.filter(|name| subjects.unpacker(name).is_err()).for_each(|name| push(Some(name), None));
         }
-        (Need::Mount | Need::LargeFile, false) if wishes.readers.is_empty() => {
+        (Need::Mount | Need::LargeFile, false) if request.readers.is_empty() => {
             let here = subjects.readers.iter().filter(|reader| reader.reads(&recipe.format));
             let is_usual = |name: &str| matches!(name, "kernel" | "packfs-fuse");
             here.filter(|reader| {
-                wishes.depth == Depth::Full || is_usual(reader.name()) || recipe.format == "dwarfs"
+                request.depth == Depth::Full || is_usual(reader.name()) || recipe.format == "dwarfs"
             })
             .for_each(|reader| push(Some(reader.name()), None));
         }
         (Need::Mount | Need::LargeFile, false) => {
             // An unpacker that was named for other workloads mounts nothing.
-            wishes.readers.iter().filter(|name| !is_unpacker(name)).for_each(|name| push(Some(name), None));
+            request.readers.iter().filter(|name| !is_unpacker(name)).for_each(|name| push(Some(name), None));
         }
     }
 }
@@ -200,14 +200,14 @@ mod tests {
 
     #[test]
     fn what_was_named_is_planned_though_it_is_not_here() {
-        let wishes = Wishes {
+        let request = OwnRequest {
             subjects: vec![parse_recipe("mksquashfs:squashfs:xz").unwrap()],
             readers: vec!["kernel".into()],
             workloads: vec![Workload::List, Workload::ImageSize],
             devices: vec!["disk".into(), "memory".into()],
-            ..Wishes::default()
+            ..OwnRequest::default()
         };
-        let plan = own_plan(tree(), &wishes, &subjects());
+        let plan = own_plan(tree(), &request, &subjects());
         let id = "mksquashfs squashfs xz of t";
         let expected = [
             format!("image-size, {id}, disk"),
@@ -221,26 +221,26 @@ mod tests {
 
     #[test]
     fn an_unpacker_that_was_named_is_planned_though_it_is_not_here_and_mounts_nothing() {
-        let wishes = Wishes {
+        let request = OwnRequest {
             subjects: vec![parse_recipe("mksquashfs:squashfs:xz").unwrap()],
             readers: vec!["unsquashfs".into(), "kernel".into()],
             workloads: vec![Workload::Decode, Workload::List],
-            ..Wishes::default()
+            ..OwnRequest::default()
         };
         let id = "mksquashfs squashfs xz of t";
         let expected = [format!("decode, {id}, unsquashfs, disk"), format!("list, {id}, kernel, disk")];
-        assert_eq!(labels(&own_plan(tree(), &wishes, &subjects())), expected);
+        assert_eq!(labels(&own_plan(tree(), &request, &subjects())), expected);
     }
 
     #[test]
     fn a_file_system_that_is_written_is_read_by_the_kernel_and_never_built() {
-        let wishes = Wishes {
+        let request = OwnRequest {
             subjects: vec![parse_recipe("mkfs.btrfs:btrfs:zstd:1").unwrap()],
             depth: Depth::Full,
             settings: Settings { jobs: Some(2), ..Settings::default() },
-            ..Wishes::default()
+            ..OwnRequest::default()
         };
-        let plan = own_plan(tree(), &wishes, &subjects());
+        let plan = own_plan(tree(), &request, &subjects());
         let works: Vec<_> = plan.cells.iter().map(|cell| cell.workload).collect();
         assert!(works.contains(&Workload::Write) && works.contains(&Workload::TarRead));
         assert!(!works.contains(&Workload::Build) && !works.contains(&Workload::Decode));
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn the_makers_that_are_usual_can_all_be_read() {
         assert!(SUBJECTS.iter().all(|text| parse_recipe(text).is_ok()));
-        let plan = own_plan(tree(), &Wishes::default(), &subjects());
+        let plan = own_plan(tree(), &OwnRequest::default(), &subjects());
         assert!(plan.cells.is_empty());
     }
 }

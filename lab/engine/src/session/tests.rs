@@ -35,7 +35,7 @@ impl Bench for Fake {
         self.made.contains(subject)
     }
 
-    fn run(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
+    fn run(&mut self, cell: &Cell) -> Result<RunOutcome, Trouble> {
         self.runs += 1;
         if self.stops_at == Some(self.runs) {
             return Err(Trouble::Stop(Error::failed("the scratch is full")));
@@ -53,7 +53,11 @@ impl Bench for Fake {
             self.made.insert(cell.subject());
         }
         let run = Run { wall: self.runs as f64, ..Run::default() };
-        Ok(Ran { command: "ls".into(), run: Some(run), subject: builds.then(|| facts(&cell.subject())) })
+        Ok(RunOutcome {
+            command: "ls".into(),
+            run: Some(run),
+            subject: builds.then(|| facts(&cell.subject())),
+        })
     }
 
     fn remove(&mut self, subject: &SubjectKey) -> Result<()> {

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use packfs::Error;
 
+use crate::one_line;
 use crate::results::Missing;
 use crate::scratch::Scratch;
-use crate::told;
 
 /// With less than this a place counts as full: a program that fails for want of room leaves hardly
 /// more.
@@ -32,7 +32,7 @@ impl From<Missing> for Trouble {
 
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
-        Self::Missing(told(&error))
+        Self::Missing(one_line(&error))
     }
 }
 

@@ -6,24 +6,20 @@
 //! measured, and how often, is decided elsewhere.
 
 mod drivers;
-mod found;
-mod maker;
+mod installed;
 mod makers;
-mod reader;
 mod readers;
 mod subjects;
 mod table;
 mod template;
-mod unpacker;
 mod unpackers;
 mod writable;
 
-pub use found::Found;
-pub use maker::{Input, Maker, Makes};
+pub use installed::Installed;
 use makers::packfs_program;
-pub use reader::{Mounts, Reader};
+pub use makers::{Input, Maker, Makes};
+pub use readers::{Mounts, Reader};
 pub use subjects::Subjects;
 pub use table::Unpacks;
-pub use unpacker::{Unpack, Unpacker};
-pub use unpackers::is_unpacker;
+pub use unpackers::{Unpack, Unpacker, is_unpacker};
 pub use writable::{WritableFs, Writes, is_writable};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Found, Maker, Reader, Unpacker, WritableFs};
+use super::{Installed, Maker, Reader, Unpacker, WritableFs};
 use super::{makers, readers, unpackers, writable};
 use crate::results::{Missing, Program};
 
@@ -57,10 +57,10 @@ impl Subjects {
 
     /// All programs, each once.
     pub fn programs(&self) -> Vec<Program> {
-        let makers = self.makers.iter().map(Found::program);
-        let readers = self.readers.iter().map(Found::program);
-        let unpackers = self.unpackers.iter().map(Found::program);
-        let writable = self.writable.iter().map(Found::program);
+        let makers = self.makers.iter().map(Installed::program);
+        let readers = self.readers.iter().map(Installed::program);
+        let unpackers = self.unpackers.iter().map(Installed::program);
+        let writable = self.writable.iter().map(Installed::program);
         let mut programs: Vec<Program> = Vec::new();
         for program in makers.chain(readers).chain(unpackers).chain(writable) {
             if !programs.contains(program) {
@@ -71,7 +71,12 @@ impl Subjects {
     }
 
     /// The one of this name, or why `program`, which it is, is not here.
-    fn named<'a, K>(&self, all: &'a [Found<K>], name: &str, program: &str) -> Result<&'a Found<K>, Missing> {
+    fn named<'a, K>(
+        &self,
+        all: &'a [Installed<K>],
+        name: &str,
+        program: &str,
+    ) -> Result<&'a Installed<K>, Missing> {
         all.iter().find(|found| found.name() == name).ok_or_else(|| {
             let known = self.missing.iter().find(|missing| missing.what == program).cloned();
             known.unwrap_or_else(|| Missing {

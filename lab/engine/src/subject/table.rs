@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::{Found, packfs_program};
+use super::{Installed, packfs_program};
 use crate::programs::Wanted;
 use crate::results::Missing;
 
@@ -105,13 +105,16 @@ pub(super) static TABLE: LazyLock<Table> =
 
 impl<K> Row<K> {
     /// Looks for the program.
-    pub(super) fn find(&'static self) -> Result<Found<&'static K>, Missing> {
-        Found::find(Wanted { name: &self.name, version_option: &self.version, from: &self.from }, &self.kind)
+    pub(super) fn find(&'static self) -> Result<Installed<&'static K>, Missing> {
+        Installed::find(
+            Wanted { name: &self.name, version_option: &self.version, from: &self.from },
+            &self.kind,
+        )
     }
 
     /// Takes the program packfs at a path for it.
-    pub(super) fn find_own(&'static self, packfs: &Path) -> Result<Found<&'static K>, Missing> {
-        Ok(Found { name: &self.name, program: packfs_program(packfs)?, kind: &self.kind })
+    pub(super) fn find_own(&'static self, packfs: &Path) -> Result<Installed<&'static K>, Missing> {
+        Ok(Installed { name: &self.name, program: packfs_program(packfs)?, kind: &self.kind })
     }
 }
 

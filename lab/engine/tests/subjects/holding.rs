@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use packfs_lab::process::{Invocation, Output, Within, run};
+use packfs_lab::process::{Confinement, Invocation, Output, run};
 use packfs_lab::scratch::{BlockFile, Scratch, undo_all};
 
 use super::tree::{Fixture, assert_nothing_left, loop_devices_on};
@@ -44,7 +44,7 @@ fn hold(workshop: &Workshop) -> Vec<Box<dyn std::any::Any>> {
     for reader in ["kernel", "squashfuse_ll"] {
         let at = workshop.folder(reader);
         held.push(Box::new(
-            subjects.reader(reader).unwrap().mount("squashfs", &image, &at, &Within::default()).unwrap(),
+            subjects.reader(reader).unwrap().mount("squashfs", &image, &at, &Confinement::default()).unwrap(),
         ));
     }
     let disk = BlockFile::new(&scratch.path("disk"), 64 << 20).unwrap();

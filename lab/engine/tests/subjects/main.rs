@@ -8,7 +8,7 @@ mod tree;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use packfs_lab::process::{Invocation, Output, Within, run};
+use packfs_lab::process::{Confinement, Invocation, Output, run};
 use packfs_lab::results::Recipe;
 use packfs_lab::scratch::{BlockFile, Scratch};
 use packfs_lab::session::parse_recipe;
@@ -111,9 +111,10 @@ fn every_reader_shows_what_every_maker_packed() {
         let mut shown = vec![];
         for reader in workshop.subjects.readers.iter().filter(|reader| reader.reads(&format)) {
             let at = workshop.folder(&format!("mount.{number}.{}", reader.name()));
-            let mounted = reader.mount(&format, &image, &at, &Within::default()).unwrap_or_else(|error| {
-                panic!("{of} {}: {error} {:?}", reader.name(), error.hints());
-            });
+            let mounted =
+                reader.mount(&format, &image, &at, &Confinement::default()).unwrap_or_else(|error| {
+                    panic!("{of} {}: {error} {:?}", reader.name(), error.hints());
+                });
             assert_eq!(mounted.server().is_none(), reader.name() == "kernel");
             assert_same(&workshop.fixture.dir, &at, reader.name());
             let servers: Vec<u32> = mounted.server().into_iter().collect();
@@ -154,7 +155,7 @@ fn tars_become_images() {
             .subjects
             .reader("kernel")
             .unwrap()
-            .mount(&recipe.format, &image, &at, &Within::default())
+            .mount(&recipe.format, &image, &at, &Confinement::default())
             .unwrap();
         assert_same(&workshop.fixture.dir, &at, of);
     }
@@ -256,7 +257,7 @@ fn a_mount_in_use_is_detached_and_told() {
         .subjects
         .reader("kernel")
         .unwrap()
-        .mount("squashfs", &image, &at, &Within::default())
+        .mount("squashfs", &image, &at, &Confinement::default())
         .unwrap();
     let user = File::open(at.join("large")).unwrap();
     let error = mounted.unmount().unwrap_err();

@@ -10,7 +10,7 @@ use packfs::{Error, ResultExt};
 use super::super::plan::{Cell, SubjectKey, subject_id};
 use super::super::spec::earlier_tree;
 use super::super::trouble::NO_ROOM;
-use super::super::{Bench, Ran, Trouble};
+use super::super::{Bench, RunOutcome, Trouble};
 use super::place::Place;
 use super::simulated::{Attached, probed};
 use super::{Lab, SPARE};
@@ -22,7 +22,7 @@ use crate::workload::Workload;
 
 /// An image in the scratch.
 #[derive(Clone, Debug)]
-pub(super) struct Made {
+pub(super) struct StoredImage {
     pub path: PathBuf,
     pub facts: Subject,
 }
@@ -30,7 +30,7 @@ pub(super) struct Made {
 /// All images of the session, and their copies in memory.
 #[derive(Debug, Default)]
 pub(super) struct Images {
-    made: HashMap<SubjectKey, Made>,
+    made: HashMap<SubjectKey, StoredImage>,
     copies: HashMap<SubjectKey, PathBuf>,
     number: u64,
 }
@@ -52,7 +52,7 @@ impl Images {
 
 impl Lab {
     /// Returns the image of a subject, made if it is not there.
-    pub(super) fn image_of(&mut self, subject: &SubjectKey) -> Result<Made, Trouble> {
+    pub(super) fn image_of(&mut self, subject: &SubjectKey) -> Result<StoredImage, Trouble> {
         match self.images.made.get(subject) {
             Some(made) => Ok(made.clone()),
             None => Ok(self.make_image(subject, false, self.jobs)?.0),
@@ -80,7 +80,7 @@ impl Lab {
         subject: &SubjectKey,
         in_memory: bool,
         jobs: u32,
-    ) -> Result<(Made, Run), Trouble> {
+    ) -> Result<(StoredImage, Run), Trouble> {
         let id = subject_id(&subject.tree, &subject.recipe);
         let subjects = Rc::clone(&self.subjects);
         let maker = subjects.maker(&subject.recipe.maker)?;
@@ -110,7 +110,7 @@ impl Lab {
             stored_len: Some(image.len()),
             usage: vec![],
         };
-        let made = Made { path, facts };
+        let made = StoredImage { path, facts };
         self.images.made.insert(subject.clone(), made.clone());
         Ok((made, run))
     }
@@ -130,13 +130,13 @@ impl Lab {
 
     /// Returns the image for a device: a copy in memory for that, else the one in the scratch,
     /// which simulated devices take, too.
-    pub(super) fn image_on(&mut self, subject: &SubjectKey, place: &Place) -> Result<Made, Trouble> {
+    pub(super) fn image_on(&mut self, subject: &SubjectKey, place: &Place) -> Result<StoredImage, Trouble> {
         let made = self.image_of(subject)?;
         if !matches!(place, Place::Memory) {
             return Ok(made);
         }
         if let Some(copy) = self.images.copies.get(subject) {
-            return Ok(Made { path: copy.clone(), ..made });
+            return Ok(StoredImage { path: copy.clone(), ..made });
         }
         let memory = self.memory_for("image", made.facts.stored_len.unwrap_or(0))?;
         let copy = memory.path(&made.path.file_name().unwrap_or_default().to_string_lossy());
@@ -144,11 +144,11 @@ impl Lab {
         std::fs::copy(&made.path, &copy).or_io(|| format!("cannot copy to {copy:?}"))?;
         self.temporary.pop();
         self.images.copies.insert(subject.clone(), copy.clone());
-        Ok(Made { path: copy, ..made })
+        Ok(StoredImage { path: copy, ..made })
     }
 
     /// Runs a maker once.
-    pub(super) fn build(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
+    pub(super) fn build(&mut self, cell: &Cell) -> Result<RunOutcome, Trouble> {
         let place = self.place(&cell.device)?;
         if let Place::Simulated(_) = place {
             let why = "images are built on the disk or in memory: nobody builds on the device itself";
@@ -158,13 +158,13 @@ impl Lab {
         let (jobs, in_memory) = (cell.jobs.unwrap_or(self.jobs), matches!(place, Place::Memory));
         let (made, mut run) = self.make_image(&cell.subject(), in_memory, jobs)?;
         run.bytes = Some(self.sources.bytes(&cell.tree));
-        Ok(Ran { command: made.facts.command.clone(), run: Some(run), subject: Some(made.facts) })
+        Ok(RunOutcome { command: made.facts.command.clone(), run: Some(run), subject: Some(made.facts) })
     }
 
     /// Runs an unpacker once.
-    pub(super) fn decode(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
+    pub(super) fn decode(&mut self, cell: &Cell) -> Result<RunOutcome, Trouble> {
         let place = self.place(&cell.device)?;
-        let Made { path: image, facts } = self.image_on(&cell.subject(), &place)?;
+        let StoredImage { path: image, facts } = self.image_on(&cell.subject(), &place)?;
         let name = cell.reader.as_deref().unwrap_or_default();
         let subjects = Rc::clone(&self.subjects);
         let unpacker = subjects.unpacker(name)?;
@@ -190,7 +190,7 @@ impl Lab {
         let mut run = probed(probe, || self.run_limited(&command, &Output::Null, &[]))?;
         run.bytes = Some(self.sources.bytes(&cell.tree));
         let spelled = self.tidy(&command.spelled(), source);
-        Ok(Ran { command: format!("{spelled}{output}"), run: Some(run), subject: Some(facts) })
+        Ok(RunOutcome { command: format!("{spelled}{output}"), run: Some(run), subject: Some(facts) })
     }
 
     /// Returns the place that a whole tree is unpacked to: memory, or, if it does not fit, the

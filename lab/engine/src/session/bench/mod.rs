@@ -17,9 +17,9 @@ use packfs::{Result, processor_count};
 
 use super::plan::{Cell, Plan, SubjectKey};
 use super::trouble::Space;
-use super::{Bench, Ran, Room, Trouble};
+use super::{Bench, Room, RunOutcome, Trouble};
 use crate::machine;
-use crate::process::{self, Invocation, Limit, Output, Within};
+use crate::process::{self, Confinement, Invocation, Limit, Output};
 use crate::programs::Wanted;
 use crate::results::{CpuLimit, DeviceFacts, Machine, Program, Run, Subject};
 use crate::scratch::Scratch;
@@ -107,7 +107,7 @@ impl Lab {
     }
 
     /// Returns the limit for programs that are measured and their servers.
-    fn within(&self) -> Within {
+    fn within(&self) -> Confinement {
         self.limit.as_ref().map(|limit| limit.within().clone()).unwrap_or_default()
     }
 
@@ -191,7 +191,7 @@ impl Lab {
         Ok(memory)
     }
 
-    fn run_cell(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
+    fn run_cell(&mut self, cell: &Cell) -> Result<RunOutcome, Trouble> {
         if is_writable(&cell.recipe.format) {
             return self.run_on_disk(cell);
         }
@@ -199,7 +199,7 @@ impl Lab {
             Need::Maker => self.build(cell),
             Need::Unpacker => self.decode(cell),
             Need::Mount | Need::LargeFile => self.read(cell),
-            Need::Image => Ok(Ran { command: String::new(), run: None, subject: None }),
+            Need::Image => Ok(RunOutcome { command: String::new(), run: None, subject: None }),
             Need::Writable => Err(format!("{} images cannot be written", cell.recipe.format).into()),
         }
     }
@@ -219,7 +219,7 @@ impl Bench for Lab {
         is_writable(&subject.recipe.format) || self.images.is_made(subject)
     }
 
-    fn run(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
+    fn run(&mut self, cell: &Cell) -> Result<RunOutcome, Trouble> {
         let ran = self.run_cell(cell);
         self.settled(ran)
     }

@@ -8,10 +8,10 @@ use packfs::{Result, ResultExt};
 use packfs_host::cold;
 
 use super::super::plan::Cell;
-use super::super::{Ran, Trouble};
+use super::super::{RunOutcome, Trouble};
 use super::Lab;
 use super::counts::read_so_far;
-use super::images::Made;
+use super::images::StoredImage;
 use super::simulated::{Attached, Probe, probed};
 use crate::machine;
 use crate::process::{self, Invocation, Output};
@@ -35,7 +35,7 @@ pub(super) struct ColdTree<'a> {
 
 impl Lab {
     /// Runs a cell that reads an image once.
-    pub(super) fn read(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
+    pub(super) fn read(&mut self, cell: &Cell) -> Result<RunOutcome, Trouble> {
         let place = self.place(&cell.device)?;
         let name = cell.reader.as_deref().unwrap_or_default();
         let subjects = Rc::clone(&self.subjects);
@@ -44,7 +44,7 @@ impl Lab {
             return Err(format!("{name} does not read {}", cell.recipe.format).into());
         }
         self.note(reader.program());
-        let Made { path: image, facts } = self.image_on(&cell.subject(), &place)?;
+        let StoredImage { path: image, facts } = self.image_on(&cell.subject(), &place)?;
         let attached = place.attach(&image)?;
         let device = attached.as_ref().map(Attached::path);
         let at = self.mount_point()?;
@@ -54,7 +54,7 @@ impl Lab {
         // A program that was still in it disturbed the run.
         mounted.unmount()?;
         let (command, run) = ran?;
-        Ok(Ran { command, run: Some(run), subject: Some(facts) })
+        Ok(RunOutcome { command, run: Some(run), subject: Some(facts) })
     }
 
     /// Reads the tree at `root`, in a mount, cold. `device` is the block device below it, where it

@@ -10,7 +10,7 @@ use packfs_device::{Backing, available_memory};
 
 use super::super::plan::{Cell, SubjectKey, subject_id};
 use super::super::trouble::NO_ROOM;
-use super::super::{Bench, Ran, Trouble};
+use super::super::{Bench, RunOutcome, Trouble};
 use super::place::Place;
 use super::simulated::{Attached, Probe, probed};
 use super::{Lab, SPARE};
@@ -80,7 +80,7 @@ impl Disks {
 
 impl Lab {
     /// Runs a cell on a filesystem that can be written once.
-    pub(super) fn run_on_disk(&mut self, cell: &Cell) -> Result<Ran, Trouble> {
+    pub(super) fn run_on_disk(&mut self, cell: &Cell) -> Result<RunOutcome, Trouble> {
         if self.sources.is_tar(&cell.tree) {
             return Err(Trouble::Missing("a tar has no files to copy one by one".into()));
         }
@@ -94,7 +94,7 @@ impl Lab {
         ran
     }
 
-    fn run_on(&mut self, cell: &Cell, disk: &mut Disk) -> Result<Ran, Trouble> {
+    fn run_on(&mut self, cell: &Cell, disk: &mut Disk) -> Result<RunOutcome, Trouble> {
         if !disk.is_filled && cell.workload != Workload::Write {
             // Unmeasured: no run copied the tree there.
             self.mounted_on(cell, disk, Self::write)?;
@@ -103,12 +103,12 @@ impl Lab {
             Workload::Write => lab.write(cell, disk, mounted),
             Workload::DiskUsage => {
                 let facts = lab.facts_of_disk(cell, disk, mounted, true)?;
-                Ok(Ran { command: facts.command.clone(), run: None, subject: Some(facts) })
+                Ok(RunOutcome { command: facts.command.clone(), run: None, subject: Some(facts) })
             }
             _ => {
                 let (root, device) = (mounted.at().join(COPY), disk.below.device());
                 let read = lab.read_mounted(cell, mounted, &root, Some(device), disk.below.probe());
-                read.map(|(command, run)| Ran { command, run: Some(run), subject: None })
+                read.map(|(command, run)| RunOutcome { command, run: Some(run), subject: None })
             }
         })
     }
@@ -118,8 +118,8 @@ impl Lab {
         &mut self,
         cell: &Cell,
         disk: &mut Disk,
-        run: impl FnOnce(&mut Self, &Cell, &mut Disk, &Mounted) -> Result<Ran, Trouble>,
-    ) -> Result<Ran, Trouble> {
+        run: impl FnOnce(&mut Self, &Cell, &mut Disk, &Mounted) -> Result<RunOutcome, Trouble>,
+    ) -> Result<RunOutcome, Trouble> {
         let at = self.mount_point()?;
         let writable = self.subjects.writable(&cell.recipe.maker)?;
         let mounted = writable.mount(&cell.recipe, disk.below.device(), &at)?;
@@ -179,7 +179,7 @@ impl Lab {
 
     /// Runs the write test once: an earlier copy is deleted and trimmed away, the tree is in
     /// memory, and the copy counts once it is on the device.
-    fn write(&mut self, cell: &Cell, disk: &mut Disk, mounted: &Mounted) -> Result<Ran, Trouble> {
+    fn write(&mut self, cell: &Cell, disk: &mut Disk, mounted: &Mounted) -> Result<RunOutcome, Trouble> {
         let copy = mounted.at().join(COPY);
         if copy.exists() {
             std::fs::remove_dir_all(&copy).or_io(|| format!("cannot remove {copy:?}"))?;
@@ -197,7 +197,7 @@ impl Lab {
         let run = Run { bytes: Some(self.sources.bytes(&cell.tree)), ..run };
         let facts = self.facts_of_disk(cell, disk, mounted, false)?;
         let command = "cp -a TREE MOUNT && sync --file-system MOUNT".to_owned();
-        Ok(Ran { command, run: Some(run), subject: Some(facts) })
+        Ok(RunOutcome { command, run: Some(run), subject: Some(facts) })
     }
 
     fn facts_of_disk(

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::{How, Input, Maker, Makes, allow_format, cannot, level_within, no_level, unknown_codec};
+use super::{Input, Maker, MakerCall, Makes, allow_format, cannot, level_within, no_level, unknown_codec};
 use crate::process::Invocation;
 use crate::programs::{Offers, Wanted};
 use crate::results::{Missing, Program, Recipe};
 
 pub(super) fn find() -> Result<Maker, Missing> {
     let from = "Debian package erofs-utils, or `cargo xtask peers`";
-    Maker::find(Wanted { name: "mkfs.erofs", version_option: "-V", from }, Makes(How::Code(command)))
+    Maker::find(Wanted { name: "mkfs.erofs", version_option: "-V", from }, Makes(MakerCall::Code(command)))
 }
 
 fn command(
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn spells_recipes() {
-        let maker = Maker::in_bin("mkfs.erofs", Makes(How::Code(command)));
+        let maker = Maker::in_bin("mkfs.erofs", Makes(MakerCall::Code(command)));
         let rest = "--workers=4 --quiet";
         assert_eq!(
             of_dir(&maker, "erofs lz4hc:12 65536").unwrap(),
@@ -85,7 +85,7 @@ mod tests {
         std::fs::set_permissions(&path, mode).unwrap();
         let path = Some(path.to_str().unwrap().to_owned());
         let program = Program { name: "mkfs.erofs".into(), version: "1.5".into(), path };
-        Maker { name: "mkfs.erofs", program, kind: Makes(How::Code(command)) }
+        Maker { name: "mkfs.erofs", program, kind: Makes(MakerCall::Code(command)) }
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn says_what_it_cannot() {
-        let maker = Maker::in_bin("mkfs.erofs", Makes(How::Code(command)));
+        let maker = Maker::in_bin("mkfs.erofs", Makes(MakerCall::Code(command)));
         for of in ["squashfs lz4", "erofs xz", "erofs lz4:3", "erofs deflate:12"] {
             assert!(of_dir(&maker, of).is_err(), "{of}");
         }

@@ -5,20 +5,68 @@ mod packfs;
 mod rows;
 mod tar;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::maker::How;
+use super::Installed;
 use super::table::{Making, Row, TABLE};
-use super::{Found, Input, Maker, Makes};
-use crate::results::{Missing, Recipe};
+use crate::process::Invocation;
+use crate::results::{Missing, Program, Recipe};
 
 pub(super) use packfs::program as packfs_program;
+
+/// Source of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A directory.
+    Dir(PathBuf),
+    /// A tar archive that is not compressed; given as standard input where the program takes one
+    /// there.
+    Tar(PathBuf),
+}
+
+/// A program that makes images.
+pub type Maker = Installed<Makes>;
+
+/// The call of a program.
+pub struct Makes(pub(super) MakerCall);
+
+/// A row, or code for command lines that templates cannot express.
+pub(super) enum MakerCall {
+    Row(&'static Making),
+    Code(fn(&Program, &Recipe, &Input, &Path, u32) -> Result<Invocation, Missing>),
+}
+
+impl Maker {
+    /// Returns true if it makes images of tars only, never of directories.
+    pub fn needs_tar(&self) -> bool {
+        matches!(self.kind.0, MakerCall::Row(row) if row.dir.is_none())
+    }
+
+    /// Returns the command that makes `image`, which may exist and is replaced, in `jobs` threads;
+    /// or why it cannot make this.
+    ///
+    /// It does what rivals do: nothing is read back for verification, nothing is waited for to be
+    /// on the disk, nothing is told about progress. What the recipe leaves open is the program's
+    /// own default, and its options come last.
+    pub fn command(
+        &self,
+        recipe: &Recipe,
+        input: &Input,
+        image: &Path,
+        jobs: u32,
+    ) -> Result<Invocation, Missing> {
+        match self.kind.0 {
+            MakerCall::Row(row) => row.command(&self.program, recipe, input, image, jobs),
+            MakerCall::Code(command) => command(&self.program, recipe, input, image, jobs),
+        }
+    }
+}
 
 /// All that are known, found or not.
 pub(super) fn find(packfs: &Path) -> Vec<Result<Maker, Missing>> {
     let row = |row: &'static Row<Making>| {
-        let Found { name, program, kind } = row.find()?;
-        Ok(Maker { name, program, kind: Makes(How::Row(kind)) })
+        let Installed { name, program, kind } = row.find()?;
+        Ok(Maker { name, program, kind: Makes(MakerCall::Row(kind)) })
     };
     let mut makers: Vec<_> =
         std::iter::once(packfs::find(packfs)).chain(TABLE.makers.iter().map(row)).collect();

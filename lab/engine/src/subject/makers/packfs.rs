@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::{How, Input, Maker, Makes, allow_plain};
+use super::{Input, Maker, MakerCall, Makes, allow_plain};
 use crate::process::{self, Invocation};
 use crate::results::{Missing, Program, Recipe};
 
 /// `packfs pack` by the program at a path.
 pub(super) fn find(path: &Path) -> Result<Maker, Missing> {
-    Ok(Maker { name: "packfs", program: program(path)?, kind: Makes(How::Code(command)) })
+    Ok(Maker { name: "packfs", program: program(path)?, kind: Makes(MakerCall::Code(command)) })
 }
 
 /// The program at a path, which has to be packfs.
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn spells_recipes() {
-        let maker = Maker::in_bin("packfs", Makes(How::Code(command)));
+        let maker = Maker::in_bin("packfs", Makes(MakerCall::Code(command)));
         let rest = "--jobs 4 --no-verify --no-sync --quiet";
         assert_eq!(
             of_dir(&maker, "squashfs zstd:15 131072").unwrap(),

@@ -75,13 +75,13 @@ impl Making {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{of_dir, of_tar};
-    use crate::subject::maker::How;
+    use crate::subject::makers::MakerCall;
     use crate::subject::table::TABLE;
     use crate::subject::{Maker, Makes};
 
     fn maker(name: &'static str) -> Maker {
         let row = TABLE.makers.iter().find(|row| row.name == name).unwrap();
-        Maker::in_bin(name, Makes(How::Row(&row.kind)))
+        Maker::in_bin(name, Makes(MakerCall::Row(&row.kind)))
     }
 
     #[test]

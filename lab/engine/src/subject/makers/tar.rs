@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::{How, Input, Maker, Makes, allow_format, cannot, level_within, no_level, unknown_codec};
+use super::{Input, Maker, MakerCall, Makes, allow_format, cannot, level_within, no_level, unknown_codec};
 use crate::process::Invocation;
 use crate::programs::{self, Wanted};
 use crate::results::{Missing, Program, Recipe};
 
 pub(super) fn find() -> Result<Maker, Missing> {
     let from = "Debian package tar";
-    Maker::find(Wanted { name: "tar", version_option: "--version", from }, Makes(How::Code(command)))
+    Maker::find(Wanted { name: "tar", version_option: "--version", from }, Makes(MakerCall::Code(command)))
 }
 
 fn command(
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_compressed_by_tar_and_a_tar_by_the_program_alone() {
-        let maker = Maker::in_bin("tar", Makes(How::Code(command)));
+        let maker = Maker::in_bin("tar", Makes(MakerCall::Code(command)));
         let start = "tar --create --format=posix --sort=name ";
         let plain = of_dir(&maker, "tar none").unwrap();
         assert_eq!(plain, format!("{start}--file i --directory d ."));
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn says_what_it_cannot() {
-        let maker = Maker::in_bin("tar", Makes(How::Code(command)));
+        let maker = Maker::in_bin("tar", Makes(MakerCall::Code(command)));
         for of in ["tar lzo", "squashfs xz", "tar xz 4096", "tar lz4:3", "tar none+-v"] {
             assert!(of_dir(&maker, of).is_err(), "{of}");
         }

@@ -1,17 +1,52 @@
-//! The kernel's drivers, and the programs that serve images through FUSE.
+//! Readers, which show an image as a tree: the kernel's drivers, and the programs that serve images
+//! through FUSE.
 
 pub(super) mod kernel;
 
 use std::path::Path;
 
-use super::table::TABLE;
-use super::{Found, Mounts, Reader};
+use packfs::Result;
+
+use super::Installed;
+use super::table::{Mounting, TABLE};
+use super::template::{call, word};
+use crate::process::Confinement;
 use crate::results::Missing;
+use crate::scratch::Mounted;
+
+/// Shows images as trees.
+pub type Reader = Installed<Mounts>;
+
+/// A way to mount: a FUSE server, or the kernel's drivers.
+pub struct Mounts(pub(super) Option<&'static Mounting>);
+
+impl Reader {
+    /// Returns true if it reads images of this format, as packfs names formats.
+    pub fn reads(&self, format: &str) -> bool {
+        self.kind.0.map_or_else(|| kernel::reads(format), |server| server.reads(format))
+    }
+
+    /// Mounts `image`, a file or a block device, on `at`, a directory that exists, and returns when
+    /// it answers.
+    ///
+    /// The kernel mounts a file through a loop device, also where it could mount EROFS straight
+    /// from the file: what is compared are formats, and each meets the same device below it.
+    ///
+    /// A server runs `within` a limit; the kernel does its work for whoever reads, or in threads
+    /// that nothing limits.
+    ///
+    /// Errors: a format that it does not read, and those of whoever mounts.
+    pub fn mount(&self, format: &str, image: &Path, at: &Path, within: &Confinement) -> Result<Mounted> {
+        let Some(server) = self.kind.0 else { return kernel::mount(format, image, at) };
+        let command = call(&self.program, &server.mount, &[word("image", image), word("at", at)]);
+        Mounted::served(&within.of(&command), at)
+    }
+}
 
 /// Returns all that are known, found or not.
 pub(super) fn find(packfs: &Path) -> Vec<Result<Reader, Missing>> {
-    let served = |found: Result<Found<&'static _>, Missing>| {
-        found.map(|Found { name, program, kind }| Reader { name, program, kind: Mounts(Some(kind)) })
+    let served = |found: Result<Installed<&'static _>, Missing>| {
+        found.map(|Installed { name, program, kind }| Reader { name, program, kind: Mounts(Some(kind)) })
     };
     let own = TABLE.own_readers.iter();
     let own = own.map(|row| need_fuse(&row.name).and_then(|()| served(row.find_own(packfs))));

@@ -10,7 +10,7 @@ use packfs::mount::is_root;
 use packfs::{Error, Result, ResultExt};
 use rustix::mount::MountFlags;
 
-use super::Found;
+use super::Installed;
 use super::drivers::has_driver;
 use crate::process::{self, Invocation};
 use crate::programs::Wanted;
@@ -46,7 +46,7 @@ pub fn is_writable(format: &str) -> bool {
 
 /// A file system that a tree is copied to, by its name: as recipes name formats, and as the kernel
 /// names its driver. All needs root.
-pub type WritableFs = Found<Writes>;
+pub type WritableFs = Installed<Writes>;
 
 /// Options of a filesystem's maker and of its mount.
 pub struct Writes {
@@ -97,7 +97,7 @@ impl WritableFs {
     /// Errors: what cannot be made, the program's own, and with LUKS a kernel that has no device
     /// mapper.
     pub fn make(&self, recipe: &Recipe, device: &Path) -> Result<()> {
-        // Found out before anything is written.
+        // Installed out before anything is written.
         let command = self.command(recipe, device).map_err(failed)?;
         if !recipe.luks {
             return process::capture(&command, false).map(drop);

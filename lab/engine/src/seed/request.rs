@@ -7,7 +7,7 @@ use crate::trees::PlannedTree;
 
 /// Trees of a document, and the part of it that is measured.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct DocumentRequest {
     /// Bytes that trees are cut down to, if neither those of `quick` nor the document's will do.
     pub part: Option<u64>,
     /// Trees in the order of the document's own.
@@ -32,7 +32,7 @@ impl Roles {
     }
 }
 
-impl Asked {
+impl DocumentRequest {
     /// Bytes that trees are cut down to; none for all of them.
     pub(super) fn tree_bytes(&self, document: &Document) -> Option<u64> {
         let mib = if self.settings.quick { Some(document.quick_mib) } else { document.part_mib };

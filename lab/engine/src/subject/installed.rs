@@ -5,13 +5,13 @@ use crate::results::{Missing, Program};
 
 /// A program, or the kernel's drivers, of this machine, with its version; `K` is what it does, and
 /// how it is asked to.
-pub struct Found<K> {
+pub struct Installed<K> {
     pub(super) name: &'static str,
     pub(super) program: Program,
     pub(super) kind: K,
 }
 
-impl<K> Found<K> {
+impl<K> Installed<K> {
     /// Looks for a program that goes by its own name.
     pub(super) fn find(wanted: Wanted, kind: K) -> Result<Self, Missing> {
         Ok(Self { name: wanted.name, program: wanted.find()?, kind })

@@ -8,12 +8,12 @@ use crate::session::{Cell as PlannedCell, subject_id};
 use crate::workload::Workload;
 
 /// Finds figures by the cell of a plan that they were measured for, and notes the cell.
-pub(crate) struct Found<'a> {
+pub(crate) struct Lookup<'a> {
     results: &'a Results,
     cells: RefCell<Vec<PlannedCell>>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> Lookup<'a> {
     pub(crate) fn new(results: &'a Results) -> Self {
         Self { results, cells: RefCell::default() }
     }
