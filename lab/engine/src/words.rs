@@ -11,7 +11,8 @@ pub(crate) fn named<'a, T: Deserialize<'a>>(name: &'a str) -> Option<T> {
     T::deserialize(word).ok()
 }
 
-/// Spells an error with its hints: `there is no device "floppy"; disk and memory are the machine's own`.
+/// Spells an error with its hints:
+/// `there is no device "floppy"; disk and memory are the machine's own`.
 pub fn one_line(error: &Error) -> String {
     [&[error.to_string()], error.hints()].concat().join("; ")
 }
