@@ -1,7 +1,7 @@
 //! packfs as the lab measures it: its own program, beside those of others.
 
 use crate::fixture::Fixture;
-use packfs_lab::process::{Output, Within, run};
+use packfs_lab::process::{Confinement, Output, run};
 use packfs_lab::results::Recipe;
 use packfs_lab::subject::{Input, Subjects, Unpack};
 use packfs_testkit::{Compare, is_root, snapshot_dir};
@@ -45,7 +45,7 @@ fn packfs_packs_mounts_and_unpacks_for_the_lab() {
                 continue;
             };
             assert!(reader.reads(format));
-            let mounted = reader.mount(format, &image, &at, &Within::default()).unwrap();
+            let mounted = reader.mount(format, &image, &at, &Confinement::default()).unwrap();
             snapshot_dir(&source).assert_same(&snapshot_dir(&at), compare, name);
             mounted.unmount().unwrap();
             assert_eq!(std::fs::read_dir(&at).unwrap().count(), 0);
