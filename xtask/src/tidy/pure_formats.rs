@@ -5,6 +5,10 @@ use super::sources::File;
 /// Modules of the standard library that access the host or start threads.
 const EDGES: [&str; 5] = ["std::thread", "std::fs", "std::process", "std::net", "std::env"];
 const LINTS: [&str; 2] = ["clippy::indexing_slicing", "clippy::cast_possible_truncation"];
+/// Denied by the formats of [`CHECKED`] as well.
+const ARITHMETIC: &str = "clippy::arithmetic_side_effects";
+/// Formats whose arithmetic is checked or saturating throughout.
+const CHECKED: [&str; 1] = ["romfs"];
 
 pub fn check(files: &[File]) -> Vec<String> {
     let formats = files.iter().filter(|file| is_of_format(&file.path) && !file.is_test());
@@ -23,9 +27,11 @@ fn edges(file: &File) -> impl Iterator<Item = String> {
 
 /// Returns a fault if the root file of a format does not deny the lints.
 fn without_lints(file: &File) -> Option<String> {
-    file.path.strip_prefix("crates/formats/")?.strip_suffix("/src/lib.rs")?;
-    let denies = LINTS.iter().all(|lint| file.text.contains(lint)) && file.text.contains("deny(");
-    (!denies).then(|| format!("{} does not deny {}", file.path, LINTS.join(" and ")))
+    let format = file.path.strip_prefix("crates/formats/")?.strip_suffix("/src/lib.rs")?;
+    let mut lints = LINTS.to_vec();
+    lints.extend(CHECKED.contains(&format).then_some(ARITHMETIC));
+    let denies = lints.iter().all(|lint| file.text.contains(lint)) && file.text.contains("deny(");
+    (!denies).then(|| format!("{} does not deny {}", file.path, lints.join(" and ")))
 }
 
 #[cfg(test)]
@@ -38,6 +44,7 @@ mod tests {
         let denies = format!("#![deny({})]\n", LINTS.join(", "));
         assert_eq!(faults("crates/formats/new/src/lib.rs", &denies), [""; 0]);
         assert_eq!(faults("crates/formats/new/src/lib.rs", "mod a;\n").len(), 1);
+        assert_eq!(faults("crates/formats/romfs/src/lib.rs", &denies).len(), 1);
         let threads = "use std::thread;\n// std::fs is a word here\n";
         assert_eq!(
             faults("crates/formats/new/src/a.rs", threads),

@@ -32,10 +32,9 @@ impl RomfsVolume {
         let mut walk =
             Walk { volume: self, report: &mut report, hierarchy, seen, data: DataPlaces::default() };
         walk.hierarchy.meet_root(self.root(), 1, self.root());
-        let mut index = 0;
-        while let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) {
+        for index in 0.. {
+            let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) else { break };
             walk.directory(index, dir)?;
-            index += 1;
         }
         walk.data.note_overlaps(&mut report);
         Ok(())
@@ -102,7 +101,7 @@ impl Walk<'_, '_> {
             && own.kind == Kind::Other(FileType::File)
             && own.len > 0
         {
-            self.data.add(own.data_at..own.data_at + own.len);
+            self.data.add(own.data());
         }
         Ok(())
     }

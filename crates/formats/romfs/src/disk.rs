@@ -80,6 +80,13 @@ pub(crate) struct Header {
 }
 
 impl Header {
+    /// Returns the range of its data.
+    pub(crate) fn data(&self) -> std::ops::Range<u64> {
+        self.data_at..self.data_at.saturating_add(self.len)
+    }
+}
+
+impl Header {
     /// Reads the header at `at` of an image of `image_len` bytes.
     pub(crate) fn read(image: &dyn Image, image_len: u64, at: u64) -> Result<Header> {
         if !at.is_multiple_of(HEADER_LEN) || at < HEADER_LEN || at.saturating_add(HEADER_LEN) > image_len {
@@ -132,9 +139,12 @@ impl Header {
     }
 }
 
+/// Longest header with its name and the name's NUL.
+const HEADER_AND_NAME_LEN_MAX: u64 = HEADER_LEN + NAME_LEN_MAX as u64 + 1;
+
 /// Reads the words of the header at `at` and, at once, the bytes that may be its name, up to `end`.
 fn read_words_and_text(image: &dyn Image, at: u64, end: u64) -> Result<([u32; 4], Vec<u8>)> {
-    let len = end.saturating_sub(at).min(HEADER_LEN + NAME_LEN_MAX as u64 + 1);
+    let len = end.saturating_sub(at).min(HEADER_AND_NAME_LEN_MAX);
     let mut bytes = vec![0; usize_of(len)];
     image.read_exact_at(at, &mut bytes)?;
     let text = bytes.split_off(bytes.len().min(usize_of(HEADER_LEN)));
@@ -144,13 +154,14 @@ fn read_words_and_text(image: &dyn Image, at: u64, end: u64) -> Result<([u32; 4]
 
 /// Returns the name at the start of `text`, up to a NUL byte, and the offset after its padding.
 fn name_in(mut text: Vec<u8>, at: u64, image_len: u64) -> Result<(Vec<u8>, u64)> {
-    let start = at + HEADER_LEN;
+    let start = at.saturating_add(HEADER_LEN);
     text.truncate(usize_of(image_len.saturating_sub(start)));
     let Some(len) = text.iter().position(|&byte| byte == 0) else {
         return Err(Corruption::NameEnd { at, max: NAME_LEN_MAX }.into());
     };
     text.truncate(len);
-    Ok((text, (start + len as u64 + 1).next_multiple_of(HEADER_LEN)))
+    let end = start.saturating_add(len as u64).saturating_add(1);
+    Ok((text, end.checked_next_multiple_of(HEADER_LEN).unwrap_or(u64::MAX)))
 }
 
 fn sum(bytes: &[u8]) -> u32 {

@@ -53,10 +53,10 @@ impl RomfsVolume {
                 match header.kind {
                     Kind::Other(FileType::Directory) if header.at != dir => dirs.push(header.at),
                     Kind::Other(FileType::File) => {
-                        claims.push((header.data_at..header.data_at + header.len, "file data"));
+                        claims.push((header.data(), "file data"));
                     }
                     Kind::Other(FileType::Symlink) => {
-                        claims.push((header.data_at..header.data_at + header.len, "link targets"));
+                        claims.push((header.data(), "link targets"));
                     }
                     _ => {}
                 }
@@ -148,8 +148,9 @@ impl Volume for RomfsVolume {
         }
         let range = range.start..range.end.min(header.len);
         if !range.is_empty() {
-            let from = ExtentFrom::Stored(header.data_at + range.start);
-            let _ = visit(Extent { offset: range.start, len: range.end - range.start, from });
+            let from = ExtentFrom::Stored(header.data_at.saturating_add(range.start));
+            let len = range.end.saturating_sub(range.start);
+            let _ = visit(Extent { offset: range.start, len, from });
         }
         Ok(())
     }
