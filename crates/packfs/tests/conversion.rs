@@ -109,7 +109,7 @@ fn tree_of(files: &[File<'_>]) -> (Tree, Held) {
     (builder.finish().unwrap(), contents)
 }
 
-/// What is warned of, and what had been written when it was.
+/// A warning, and the bytes written before it.
 #[derive(Default)]
 struct Warnings {
     said: Mutex<Vec<String>>,

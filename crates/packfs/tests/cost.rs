@@ -1,4 +1,4 @@
-//! What reading costs: reads of the image, decodes and bytes, for each way that users read.
+//! Costs of reading: reads of the image, decodes, and bytes, for each way that users read.
 
 use packfs::{Counters, ImagePath, InodeKind, OpenOptions, Opened};
 use packfs_testkit::Random;
@@ -29,7 +29,7 @@ fn image(format: &str, folder: &Path, jobs: usize) -> Opened {
     OpenOptions::new().jobs(jobs).open(&path).unwrap()
 }
 
-/// What `work` costs on an image that was just opened.
+/// Returns the cost of `work` on an image that was just opened.
 fn cost(opened: &Opened, work: impl FnOnce(&Opened)) -> Counters {
     let before = opened.counters();
     work(opened);

@@ -1,5 +1,5 @@
-//! What packfs packs as cramfs: it comes back, by our own reader and by fsck.cramfs, and is the
-//! same whoever packs it.
+//! cramfs images of packfs: packfs's own reader and fsck.cramfs read them, and all threads write
+//! the same bytes.
 
 mod common;
 

@@ -28,7 +28,7 @@ fn packed(
     (erofs(tree, contents, Wish { options: &options, ..wish }, folder, "image"), blobs)
 }
 
-/// What packfs reads, and what its check finds.
+/// Returns the snapshot that packfs reads, and the findings of its check.
 fn read(image: &Path, blobs: &[PathBuf]) -> (Snapshot, Vec<packfs_format::Finding>) {
     let options = blobs.iter().fold(packfs::OpenOptions::new(), packfs::OpenOptions::device);
     let opened = options.open(image).unwrap();

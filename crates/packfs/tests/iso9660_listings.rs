@@ -292,7 +292,7 @@ fn link_targets_keep_doubled_slashes_whoever_wrote_them() {
     assert_eq!(found, wanted);
 }
 
-/// As the kernel's driver, which knows a directory by its record of itself.
+/// Reads as the kernel's driver does, which identifies a directory by its record of itself.
 #[test]
 fn a_plain_directorys_time_is_that_of_its_own_record() {
     let Some(tool) = peer("genisoimage") else { return };

@@ -1,5 +1,4 @@
-//! What a mount is asked for, and what it gives unasked: requests, stores into the page cache,
-//! decodes.
+//! Costs of a mount: requests, unrequested stores into the page cache, and decodes.
 
 use packfs::mount::{FuseCounters, FuseMount, FuseOptions};
 use packfs::{ExtentFrom, InodeId, OpenOptions, Opened};
@@ -95,7 +94,7 @@ fn page_of(content: &[u8], offset: u64) -> &[u8] {
     &content[offset as usize..end as usize]
 }
 
-/// What the block around a byte holds of the large file, and where it is stored.
+/// Returns the range of the large file in the block around a byte, and its place in the image.
 fn block_around(opened: &Opened, offset: u64) -> (Range<u64>, Range<u64>) {
     let id: InodeId = opened.find(b"big").unwrap();
     let mut found = None;

@@ -41,7 +41,7 @@ fn packed(tree: &Tree, contents: &dyn Contents, wish: Wish<'_>, folder: &Path) -
     (path, report)
 }
 
-/// What a version holds of a tree.
+/// Returns the facts of a tree that a version can hold.
 fn held(whole: &Snapshot, version: &str) -> Snapshot {
     let mut held = whole.clone();
     for row in held.0.values_mut() {
@@ -62,7 +62,7 @@ fn compare(version: &str) -> Compare {
     Compare { hard_links: numbered, dir_links: numbered, ..Compare::default() }
 }
 
-/// What packfs and unsquashfs make of a packed tree.
+/// Compares the results of packfs and unsquashfs for a packed tree.
 fn readers_agree(tree: &Tree, contents: &dyn Contents, options: &[(&str, &str)], folder: &Path) {
     let version = options[0].1;
     let expected = held(&snapshot_tree(tree, contents), version);

@@ -15,7 +15,7 @@ use std::process::Command;
 const CODECS: [&str; 5] = ["gzip", "lzo", "lz4", "xz", "zstd"];
 const BLOCK_LENS: [u32; 3] = [4096, 128 << 10, 1 << 20];
 
-/// What the independent readers of this machine make of an image.
+/// Asserts that the independent readers of this machine agree on an image.
 fn readers_agree(image: &Path, expected: &Snapshot, what: &str) {
     let folder = tempfile::tempdir().unwrap();
     if let Some(unsquashfs) = peer("unsquashfs") {
@@ -80,7 +80,7 @@ fn readers_agree_on_a_debian_root() {
     }
 }
 
-/// How a peer is asked to pack a directory.
+/// Runs a peer that packs a directory.
 type Packer = fn(&Peer, &Path, &Path, &str, u32);
 
 /// The fastest setting of a codec, as mksquashfs and as the others want it: how hard they tried
@@ -164,8 +164,8 @@ fn agrees_with_packers(source: &Path, compare: Compare, what: &str, takes: fn([u
     }
 }
 
-/// What squashfs-tools-ng keeps of any tree: it leaves the root's facts out, counts all entries as
-/// a directory's links, splits hard links (gensquashfs), and drops attributes with empty values.
+/// Facts of a tree that squashfs-tools-ng keeps: it leaves the root's facts out, counts all entries
+/// as a directory's links, splits hard links (gensquashfs), and drops attributes with empty values.
 fn as_tools_ng_does(xattrs: bool) -> Compare {
     Compare { root: false, dir_links: false, hard_links: false, xattrs, ..Compare::default() }
 }

@@ -87,8 +87,8 @@ fn a_mount_through_fuse_counts_blocks_as_the_kernel_does() {
     }
 }
 
-/// What Linux 6.1 counts of images of this source; the drivers are not in every kernel, so it was
-/// asked once in a virtual machine.
+/// Block counts of Linux 6.1 for images of this source, taken once in a virtual machine, because
+/// not every kernel has the drivers.
 #[test]
 fn blocks_of_formats_without_a_driver_here_are_those_that_linux_counts() {
     let folder = tempfile::tempdir().unwrap();

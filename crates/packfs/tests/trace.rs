@@ -1,4 +1,4 @@
-//! What a trace names lies in front, in its order and apart from all others.
+//! Files of a trace come first, in its order, and apart from all others.
 
 use packfs::codec::Algorithm;
 use packfs::{ImagePath, OpenOptions, Opened};
@@ -85,7 +85,7 @@ fn what_is_used_first_shares_blocks_with_nothing_else() {
     }
 }
 
-/// How the blocks of a file are encoded, each way once.
+/// Returns the encodings of a file's blocks, each once.
 fn algorithms(opened: &Opened, path: &str) -> Vec<Algorithm> {
     let mut found = vec![];
     let mut visit = |extent: Extent| {

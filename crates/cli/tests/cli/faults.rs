@@ -166,7 +166,7 @@ struct Injection<'a> {
     fixture: &'a Fixture,
     strace: PathBuf,
     call: &'a str,
-    /// As strace spells it.
+    /// The fault in strace's words.
     fault: &'a str,
 }
 
@@ -281,7 +281,7 @@ fn whichever_call_fails_what_is_unpacked_is_right_or_told() {
     assert!(told > 10, "{told}");
 }
 
-/// What is there of files is right, whatever else is missing.
+/// Asserts that the files present are right; others may be missing.
 #[track_caller]
 fn no_file_is_wrong(right: &Snapshot, target: &Path, what: &str) -> bool {
     if target.exists() {

@@ -17,7 +17,7 @@ pub struct Fixture {
     folder: TempDir,
 }
 
-/// What a run of the program did.
+/// Result of a run of the program.
 pub struct Run {
     pub code: Option<i32>,
     pub stdout: Vec<u8>,
@@ -25,7 +25,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Of a command that was run by other means.
+    /// Takes the output of a command that was run by other means.
     pub fn of(output: Output) -> Self {
         let stderr = String::from_utf8(output.stderr).unwrap();
         Run { code: output.status.code(), stdout: output.stdout, stderr }
@@ -169,7 +169,7 @@ impl Fixture {
         self.copy_for_all(env!("CARGO_BIN_EXE_packfs"))
     }
 
-    /// As [`Fixture::program_for_all`], with the program that measures beside it.
+    /// Like [`Fixture::program_for_all`], with `packfs-lab` in the same folder.
     #[cfg(feature = "lab")]
     pub fn programs_for_all(&self) -> PathBuf {
         self.copy_for_all(env!("CARGO_BIN_EXE_packfs-lab"));
@@ -213,7 +213,7 @@ pub fn words(len: usize) -> Vec<u8> {
     (0..).flat_map(|n: u32| format!("line {} of a file\n", n * 7919 % 1000).into_bytes()).take(len).collect()
 }
 
-/// Whether two directories hold the same names and contents.
+/// Returns true if two directories hold the same names and contents.
 #[track_caller]
 pub fn assert_same_files(a: &Path, b: &Path) {
     let names = |dir: &Path| {
@@ -259,8 +259,8 @@ fn wait_until_it_listens(child: &mut Child) {
     }
 }
 
-/// How a program ends that has nothing left to wait for; one that does not is killed and fails the
-/// test instead of holding up all.
+/// Waits for a program that has nothing left to wait for. Kills one that does not end, and fails
+/// the test.
 fn end_of(child: &mut Child) -> ExitStatus {
     let patience = Instant::now() + Duration::from_secs(120);
     while Instant::now() < patience {

@@ -6,13 +6,13 @@ use crate::fixture::{Fixture, Run};
 /// Code 3: the input breaks the rules of its own format.
 const CORRUPT: i32 = 3;
 
-/// What stands in the root of every image here, in this order: files but for the two directories.
+/// Entries of the root of every image here, in this order: files, and two directories.
 const NAMES: [&str; 6] = ["aa", "bb", "dir1", "dir2", "x.y", "zz"];
 
 /// An image without any compression, so that its bytes can be changed where they lie.
 struct Image {
     bytes: Vec<u8>,
-    /// Where the record of each of [`NAMES`] begins, and where its name does.
+    /// Offsets of the record of each of [`NAMES`], and of its name.
     places: Vec<(usize, usize)>,
     is_erofs: bool,
 }
@@ -106,7 +106,7 @@ const VERBS: [&[&str]; 9] = [
     &["pack", "image", "new.erofs"],
 ];
 
-/// What each verb says of an image that was changed, for both formats.
+/// Answers of each verb for a changed image, in both formats.
 fn each(change: impl Fn(&mut Image), told: impl Fn(&str, &[&str], &Run)) {
     for format in ["squashfs", "erofs"] {
         let fixture = Fixture::new();

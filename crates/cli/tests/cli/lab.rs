@@ -22,7 +22,7 @@ fn names(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// What is mounted below a folder.
+/// Returns the mounts below a folder.
 fn mounted_below(folder: &Path) -> Vec<String> {
     let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     let folder = folder.to_string_lossy().into_owned();

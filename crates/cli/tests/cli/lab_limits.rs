@@ -24,7 +24,7 @@ fi
 exec NAME "$@"
 "#;
 
-/// Whether a share of a processor can be given here, as the program itself says.
+/// Returns true if this machine can limit processor time, as the program reports.
 fn has_groups(fixture: &Fixture) -> bool {
     fixture.run(["lab", "list"]).text().contains("(--cpus): 0.01 to ")
 }

@@ -1,9 +1,9 @@
-//! What every verb refuses that reads, with which option it is told otherwise, and what is never
-//! refused.
+//! Limits of every verb that reads: refusals, the options that raise limits, and inputs that are
+//! never refused.
 
 use crate::fixture::Fixture;
 
-/// What is over a limit fails: it may be no fault of the input.
+/// Exit code of inputs over a limit: they fail, because the input may be sound.
 const OVER: i32 = 1;
 
 fn with_both_images() -> Fixture {

@@ -63,7 +63,7 @@ pub fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
     }
 }
 
-/// Whether this machine lets root mount through FUSE; says so if not.
+/// Returns true if root can mount through FUSE here; reports a skip if not.
 pub fn can_mount() -> bool {
     if !is_root() {
         skip("these mounts need root");
@@ -82,7 +82,7 @@ pub fn server_pid(fixture: &Fixture, place: &Place) -> Pid {
     Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
 }
 
-/// What `packfs mount --list` tells of a place; null if nothing.
+/// Returns the entry of `packfs mount --list` for a mount point; null if there is none.
 fn listed(fixture: &Fixture, place: &Place) -> serde_json::Value {
     let list = fixture.run(["mount", "--list", "--json"]).json();
     let at = place.path().to_str().unwrap();

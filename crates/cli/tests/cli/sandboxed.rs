@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::time::SystemTime;
 
-/// Whether this kernel can do all of it; says so if not.
+/// Returns true if this kernel supports the whole sandbox; reports a skip if not.
 fn is_whole(fixture: &Fixture) -> bool {
     let run = fixture.run(["info", "root.sqfs", "--sandbox"]);
     let whole = run.stderr == "sandbox: landlock, seccomp\n";

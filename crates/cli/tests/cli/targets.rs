@@ -1,4 +1,4 @@
-//! Where `pack` writes: pipes, block devices, and a file of data beside the image.
+//! Targets of `pack`: pipes, block devices, and a file of data beside the image.
 
 use crate::fixture::{Fixture, Run};
 use packfs_testkit::{LoopDevice, Mount, Random, is_root, skip};

@@ -40,7 +40,7 @@ fn hostile_names() -> BTreeSet<Vec<u8>> {
     names
 }
 
-/// As a word of a manifest, every byte spelt out.
+/// Returns a word of a manifest with every byte escaped.
 fn word(bytes: &[u8]) -> String {
     format!("\"{}\"", bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect::<String>())
 }

@@ -18,7 +18,7 @@ impl Progress for Warnings {
     }
 }
 
-/// Where compressed data of a file starts in an image, and how long it is.
+/// Returns offset and length of a file's compressed data in an image.
 fn first_block(image: &std::path::Path, name: &[u8]) -> (usize, usize) {
     let engine = open_image(image);
     let loaded = engine.load_tree(&Silent).unwrap();

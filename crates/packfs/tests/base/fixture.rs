@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
-/// How an image is made, and where it mounts.
+/// Options of an image, and the driver that mounts it.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     pub format: &'static str,

@@ -27,7 +27,7 @@ fn open(bytes: Vec<u8>) -> Result<Arc<ReadEngine>> {
     ))
 }
 
-/// What became of a damaged image.
+/// Outcome of reading a damaged image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Refused,

@@ -12,7 +12,7 @@ use packfs_testkit::{Compare, Snapshot, peer, snapshot_dir, snapshot_tree};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How a test wants its image.
+/// Options of a test's image.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
     pub codec: &'a str,

@@ -1,11 +1,11 @@
-//! What is known to go wrong, and where. When one of these changes the tests fail, so that the
+//! Known differences between programs. When one of these changes the tests fail, so that the
 //! table stays true.
 
 use crate::readers::{Outcome, shown};
 use crate::rows;
 use crate::table::Line;
 
-/// How a reader fails.
+/// Failure of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It finds something else than went in.
@@ -20,9 +20,9 @@ pub struct Exception {
     pub rows: &'static [&'static str],
     pub readers: &'static [&'static str],
     pub fault: Fault,
-    /// What each difference, or the reader's words, contain.
+    /// Text in each difference, or in the reader's message.
     pub evidence: &'static str,
-    /// Who is wrong, and why.
+    /// The program at fault, and the cause.
     pub why: &'static str,
 }
 
@@ -175,7 +175,7 @@ impl Exception {
     }
 }
 
-/// What went wrong in a cell, one by one.
+/// Failures of a cell, one by one.
 fn said(line: &Line) -> (Fault, &[String]) {
     match &line.outcome {
         Outcome::Agree => (Fault::Disagrees, &[]),
@@ -202,7 +202,7 @@ pub fn reasons(line: &Line) -> Vec<String> {
     reasons
 }
 
-/// What about a cell is not as it should be, or as it is known to be.
+/// Returns the differences of a cell that are not known.
 ///
 /// Not every tree has what a reader gets wrong: only of one that has does `all_known` demand that
 /// every fault be seen.

@@ -26,7 +26,7 @@ use table::{Line, Table};
 use trees::Source;
 use writers::Writer;
 
-/// As many rows are tried at the same time.
+/// Number of rows tried at the same time.
 const THREADS: usize = 2;
 
 /// Makes the image of every row with every writer, reads each with every reader.
@@ -72,7 +72,7 @@ fn read_row(
     }
 }
 
-/// Whether this run can mount and keep owners; says that the test is skipped if not.
+/// Returns true if this run can mount and keep owners; reports a skip if not.
 fn can_mount() -> bool {
     if !is_root() {
         skip("mounting and owners need root");
@@ -97,8 +97,8 @@ fn every_reader_agrees_on_a_tree_of_odd_things() {
     holds(&table, true);
 }
 
-/// What every run tries has each codec, cluster length and option of packfs, and each option of
-/// mkfs.erofs, at least once.
+/// Every run tries each codec, cluster length, and option of packfs, and each option of mkfs.erofs,
+/// at least once.
 #[test]
 fn what_is_tried_often_leaves_no_option_out() {
     let often: BTreeSet<String> = rows::all().filter(|row| row.often).flat_map(Row::words).collect();

@@ -1,11 +1,11 @@
-//! Who reads images, and what of each answer counts.
+//! Readers of images, and the parts of their answers that count.
 
 use crate::common::read_image;
 use packfs_testkit::{Compare, Mount, Peer, Snapshot, peer, snapshot_dir};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// What a reader makes of an image.
+/// Result of a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The same walk, the same SHA-256 of every file.

@@ -1,7 +1,7 @@
-//! What images are made of: the layouts, codecs, cluster sizes and features of EROFS, as each
-//! writer is asked for them.
+//! Contents of images: the layouts, codecs, cluster sizes, and features of EROFS, as options of
+//! each writer.
 
-/// How packfs is asked: codec, cluster length, options of the format.
+/// Options of packfs: codec, cluster length, options of the format.
 pub type Packfs = (&'static str, u32, &'static [(&'static str, &'static str)]);
 
 /// One way to make an image.
@@ -10,7 +10,7 @@ pub struct Row {
     pub name: &'static str,
     pub mkfs: &'static [&'static str],
     pub packfs: Packfs,
-    /// Whether every run of the tests tries it.
+    /// True if every run of the tests tries it.
     pub often: bool,
 }
 
@@ -31,8 +31,7 @@ impl Row {
         format!("packfs pack --codec {codec} --block-size {len}K{}", options.collect::<String>())
     }
 
-    /// What is asked for, in pieces that mean something alone: algorithms without levels, lengths
-    /// and names of features.
+    /// Single options: algorithms without levels, lengths, and names of features.
     pub fn words(&self) -> Vec<String> {
         let (codec, cluster_len, options) = self.packfs;
         let codec = codec.split(':').next().unwrap_or(codec);

@@ -1,4 +1,4 @@
-//! What is packed: a directory on the host, and what every reader has to find of it.
+//! Sources: a directory on the host, and the entries that every reader must find.
 
 use packfs_testkit::{Random, Snapshot, odd_tree, snapshot_dir, write_dir};
 use std::path::{Path, PathBuf};

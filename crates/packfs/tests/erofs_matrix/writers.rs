@@ -1,4 +1,4 @@
-//! Who makes images.
+//! Writers of images.
 
 use crate::rows::Row;
 use packfs_testkit::{Peer, peer};

@@ -1,4 +1,4 @@
-//! What survives on which way: a tree of everything goes from a directory into an image and out of
+//! Facts that survive each way: a tree of everything goes from a directory into an image and out of
 //! it again, by the kernel's mount, through FUSE, unpacked, and as a tar. docs/guide/fidelity.md is
 //! what comes of it.
 //!
@@ -17,7 +17,7 @@ use table::{Column, Table};
 /// Room for images and all that is unpacked, in memory: what a disk cannot hold is not asked here.
 const ROOM: u64 = 4 << 30;
 
-/// What comes out of an image, which may use a folder.
+/// Reads a tree out of an image, with the help of a folder.
 type Route = fn(&Path, &Path, &str) -> Snapshot;
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/fidelity.md");

@@ -34,7 +34,7 @@ pub fn unpacked(image: &Path, folder: &Path, format: &str) -> Snapshot {
     snapshot_dir(&target)
 }
 
-/// As a tar, which is read as a source.
+/// Writes a tar, and reads it as a source.
 pub fn tar(image: &Path, folder: &Path, format: &str) -> Snapshot {
     let path = folder.join(format!("{format}.tar"));
     let mut out = File::create(&path).unwrap();

@@ -8,16 +8,16 @@ use std::fmt::Write;
 pub struct Column {
     pub format: &'static str,
     pub way: &'static str,
-    /// What was said to be lost on it.
+    /// Losses reported for it.
     pub losses: Vec<String>,
 }
 
-/// What came out of a way.
+/// Result of a way.
 struct Found {
     column: Column,
     /// For each fact how many names there are, and which of them differ.
     rows: Vec<(usize, Vec<String>)>,
-    /// What differs and belongs to no fact.
+    /// Differences that belong to no fact.
     others: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ impl Table {
         Table { facts, found: Vec::new(), said: Vec::new() }
     }
 
-    /// What the packer said of a format.
+    /// Reports of the packer for a format.
     pub fn said(&mut self, format: &'static str, losses: Vec<String>) {
         self.said.push((format, losses));
     }

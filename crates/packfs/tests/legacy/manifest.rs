@@ -1,4 +1,4 @@
-//! What independent readers found in an image.
+//! Entries that independent readers found in an image.
 
 use packfs_core::{DeviceNumber, FileType};
 use packfs_testkit::{Row, Snapshot};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Where the images are.
+/// Returns the folder of the images.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/legacy")
 }
@@ -45,12 +45,12 @@ impl Manifest {
         Some(Manifest { name, file, disk, entries })
     }
 
-    /// Whether it says what files are in the image.
+    /// True if it lists the files of the image.
     pub fn has_entries(&self) -> bool {
         !self.entries.is_empty()
     }
 
-    /// Whether its writer damaged it.
+    /// True if its writer damaged it.
     pub fn is_damaged(&self) -> bool {
         self.entries.iter().any(|entry| !entry["damaged"].is_null())
     }
@@ -89,7 +89,7 @@ impl Manifest {
         assert!(faults.is_empty(), "{}, {how}:\n{}", self.name, faults.join("\n"));
     }
 
-    /// What is not as `entry` says; empty if all is.
+    /// Returns the differences from `entry`; empty if there are none.
     fn fault(&self, row: &Row, entry: &Value, all: &Snapshot) -> String {
         let mut fault = String::new();
         let mut expect = |what: &str, holds: bool| {

@@ -20,7 +20,7 @@ impl<F: Fn() + Send + Sync> Progress for When<F> {
 
 type Change = (&'static str, fn(&Path));
 
-/// What can happen to a file of 100,000 bytes.
+/// Changes of a file of 100,000 bytes.
 const CHANGES: [Change; 7] = [
     ("grows", |path| fs::write(path, vec![b'n'; 200_000]).unwrap()),
     ("shrinks", |path| File::options().write(true).open(path).unwrap().set_len(10).unwrap()),

@@ -17,7 +17,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// What a test does with an image before it gets its name.
+/// Work of a test on an image before it is renamed into place.
 type Judge = dyn Fn(&Written<'_>, Vec<u8>) -> Result<()> + Send + Sync;
 
 /// Hands the image to a test.
