@@ -179,7 +179,7 @@ impl Opts {
             facts: facts.0.iter().map(|fact| (fact.key.to_owned(), value_json(&fact.value))).collect(),
             within: layers.map(|it| Within { format: it.format, file: &it.inner }).collect(),
             space: self.space.then(|| {
-                space.map(|row| Space { owner: &row.owner, offset: row.offset, size: row.len }).collect()
+                space.map(|row| Space { owner: row.owner, offset: row.offset, size: row.len }).collect()
             }),
         }
     }

@@ -68,8 +68,8 @@ pub struct Shaping {
 
     /// Add the entries in FILE, one a line as for --add
     ///
-    /// - reads standard input. A manifest header is optional. Host files in it are relative to the
-    /// folder of FILE. Entries of --add come after these.
+    /// A FILE of - is standard input. A manifest header is optional. Host files in it are relative
+    /// to the folder of FILE. Entries of --add come after these.
     #[arg(long, value_name = "FILE")]
     add_manifest: Vec<PathBuf>,
 
