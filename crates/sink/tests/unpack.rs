@@ -443,7 +443,7 @@ fn text_of(place: &Place, path: &str) -> String {
 fn merging_refuses_files_in_the_way_before_anything_is_written() {
     let (place, outcome) = merged(Existing::Merge, 0);
     let error = outcome.unwrap_err();
-    assert!(error.to_string().contains("\"d/same\" exists already"), "{error}");
+    assert!(error.to_string().contains("\"d/same\": it exists already"), "{error}");
     assert_eq!(text_of(&place, "d/same"), "was here");
     assert!(!place.target().join("d/new").exists());
 }
