@@ -149,8 +149,8 @@ pub struct PackArgs {
 
     /// Continue after read errors
     ///
-    /// Unreadable files are stored empty, unreadable directories are skipped. Both are listed at
-    /// the end, with exit code 1.
+    /// Files that cannot be opened are left out. Directories that cannot be opened, and files that
+    /// fail later, are stored empty. All are listed at the end, with exit code 1.
     #[arg(long)]
     keep_going: bool,
 
