@@ -84,7 +84,7 @@ const RULES: [Rule; 10] = [
     },
     Rule {
         name: "counts",
-        why: "functions are short, comments narrow, and doc comments open with a noun or verb",
+        why: "functions are short, comments narrow and impersonal, and doc comments open with a noun or verb",
         faults: |subject| Ok(counts::check(subject.files)),
     },
     Rule {

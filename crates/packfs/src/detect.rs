@@ -67,7 +67,7 @@ impl Source {
             return Err(Error::usage(format!("{path:?} is neither a file, a directory nor a block device")));
         }
         let image = FileImage::open(path)?;
-        // Whoever opens it says if there is none.
+        // Opening reports it if there is none.
         if opening.means_an_image() || packfs_formats::probe(&image)?.is_some() {
             return Ok(Source::Image(path.into()));
         }

@@ -211,7 +211,7 @@ fn images_are_wrapped_and_archives_are_not() {
     assert!(unpacked(&again) == padded(&std::fs::read(&squash).unwrap(), K64));
     packfs::repack(&wrapped, &again).codec("lz4").block_size(4096).run().unwrap();
     assert!(unpacked(&again) == std::fs::read(&squash).unwrap());
-    // One whose beginning somebody changed is one when it is said what it began with.
+    // One with a changed beginning opens if the option names that beginning.
     let mut bytes = std::fs::read(&wrapped).unwrap();
     let beginning = bytes[..16].to_vec();
     bytes[..16].fill(b'x');

@@ -1,4 +1,4 @@
-//! Files of 4 GiB and more in ISO 9660: several extents, or zisofs 2, told as one file by whoever
+//! Files of 4 GiB and more in ISO 9660: several extents, or zisofs 2, reported as one file by all
 //! reads.
 //!
 //! Files are holes but for a few bytes where extents begin and end. Images with several extents are

@@ -28,7 +28,7 @@ struct Mounted {
 }
 
 impl Mounted {
-    /// None where this machine lets nobody mount. `damage` gets the image before it is mounted.
+    /// None where this machine allows no mounts. `damage` gets the image before it is mounted.
     fn new(format: &str, damage: impl FnOnce(&Path)) -> Option<Mounted> {
         if !is_root() || File::options().read(true).write(true).open("/dev/fuse").is_err() {
             skip("mounting through FUSE needs root and /dev/fuse");
@@ -218,8 +218,8 @@ fn small_files_cost_two_requests_each_and_no_block_is_decoded_twice() {
         let (asked, counters) = (mounted.mount.counters().requests - before, mounted.opened.counters());
         // Forgetting is told, too, whenever the kernel likes.
         assert!(asked <= 2 * SMALL_COUNT as u64 + 10, "{format}: {asked}");
-        // At the end of the walk, blocks behind the last file are decoded ahead that nobody comes
-        // to.
+        // At the end of the walk, blocks after the last file are decoded ahead, but never
+        // read.
         let needed = counters.decodes - (counters.readahead_blocks - counters.readahead_used);
         let blocks = counters.decoded_bytes / counters.decodes * needed / 20_000;
         assert!(blocks <= SMALL_COUNT as u64 + 10, "{format}: {counters:?}");

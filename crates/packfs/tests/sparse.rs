@@ -93,7 +93,7 @@ fn packed(
     Ok(path)
 }
 
-/// Opens an image of which nobody fears the length.
+/// Opens an image without a limit of its length.
 fn engine_of(path: &Path) -> Arc<ReadEngine> {
     let image: Arc<dyn Image> = Arc::new(FileImage::open(path).unwrap());
     let format = packfs_formats::probe(&*image).unwrap().unwrap();

@@ -1,5 +1,5 @@
 //! Files whose blocks are a run of another's, and tails that another's block begins with: stored
-//! once, read by everybody, the same bytes for any number of threads.
+//! once, read by all programs, the same bytes for any number of threads.
 
 mod common;
 
@@ -61,7 +61,7 @@ fn tree(files: &[(&str, Vec<u8>)]) -> (Tree, Held) {
     (builder.finish().unwrap(), contents)
 }
 
-/// Everybody who reads images reads this one.
+/// All readers read this image.
 #[track_caller]
 fn all_read(image: &Path, tree: &Tree, contents: &Held, what: &str) {
     let wanted = snapshot_tree(tree, contents);

@@ -17,8 +17,7 @@ const TMPFS_MAGIC: i64 = 0x0102_1994;
 #[derive(Clone, Copy, Debug)]
 pub enum Backing<'a> {
     /// An image, to be read only. It is copied into memory if there is room for it twice, so that
-    /// neither the machine's own disk nor a page cache that somebody drops has a part in what is
-    /// measured.
+    /// neither the machine's own disk nor drops of the page cache influence the measurement.
     Image(&'a Path),
     /// A file that is written in place. It should lie in memory (tmpfs) or on a disk much faster
     /// than the device.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Recent lateness of a thread that wakes: it asks for so much less, and spins for the rest.
 static LATE: AtomicU64 = AtomicU64::new(20_000);
-/// More than this is somebody else's doing, and nothing that asking earlier would mend.
+/// Longer delays come from other processes; waking earlier would not reduce them.
 const LATE_MAX: Nanos = 80_000;
 /// The new figure counts for one of so many.
 const MEMORY: u64 = 16;

@@ -65,7 +65,7 @@ impl CpuLimit {
             let allowed = format!("{CPUS_MIN} to {there_are} are allowed, which this machine has");
             return Err(Error::usage(format!("{cpus} processors: {allowed}")));
         }
-        // As many digits as a decimal keeps exactly, whoever writes it down and reads it again.
+        // The number of digits that survive formatting and parsing.
         let cpus = (cpus * 1000.0).round() / 1000.0;
         for way in [Mechanism::CgroupV2, Mechanism::CgroupV1] {
             let mut limits =
@@ -103,8 +103,8 @@ impl CpuLimit {
     /// cannot be, the program does not run at all, and they fail.
     pub fn prefix(&self) -> Vec<OsString> {
         match &self.how {
-            // It enters the group itself, before it becomes the program: nobody has to catch up
-            // with it.
+            // It enters the group itself, before it becomes the program, so no process
+            // has to be moved later.
             State::Group(group) => {
                 let enter = "echo 0 > \"$0\" && exec \"$@\"";
                 vec!["/bin/sh".into(), "-c".into(), enter.into(), group.door().into()]
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_program_runs_within_its_limit_and_nothing_is_left() {
-        // Whoever may make no groups and has no taskset cannot limit anything.
+        // Without permission for control groups, and without taskset, nothing can be limited.
         let Ok(limit) = CpuLimit::new(1.0) else { return packfs_testkit::skip("no way to limit processors") };
         let output =
             limit.command("sh").args(["-c", "cat /proc/self/cgroup; nproc; exit 7"]).output().unwrap();

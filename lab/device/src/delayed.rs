@@ -27,7 +27,7 @@ pub(crate) struct Delayed {
     model: Mutex<Model>,
     /// Time of the way to us and back; not known while it is measured.
     cost: OnceLock<PathCost>,
-    /// Nobody waits any more.
+    /// Set when no caller waits any more.
     is_immediate: AtomicBool,
     late: AtomicU64,
     lateness: AtomicU64,
@@ -52,8 +52,8 @@ impl Delayed {
         self.is_immediate.store(false, Ordering::SeqCst);
     }
 
-    /// From now on everything is answered at once, what waits already within [`SLEEP_MAX`]: nobody
-    /// measures any more.
+    /// Answers everything at once from now on, and pending requests within [`SLEEP_MAX`], because
+    /// measuring is over.
     pub(crate) fn hurry(&self) {
         self.is_immediate.store(true, Ordering::SeqCst);
     }
@@ -114,7 +114,7 @@ impl Delayed {
         }
     }
 
-    /// Returns at `time`, or soon once nobody waits any more.
+    /// Returns at `time`, or soon after the last caller stops waiting.
     fn sleep_until(&self, time: Nanos) {
         while !self.is_immediate.load(Ordering::Relaxed) {
             let left = Duration::from_nanos(time.saturating_sub(clock::now()));

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Loop devices of ours are numbered from here: nobody else's get the attributes that we give them.
+/// First number of this program's loop devices, so that no other device gets their attributes.
 const NUMBER_MIN: u32 = 800;
 /// Threads that serve: what a device has in its queue, within reason.
 const THREADS_MIN: u32 = 4;
@@ -136,12 +136,12 @@ impl Simulated {
         Err(error.hint("what is mounted from it has to be unmounted before"))
     }
 
-    /// True if nobody has it any more.
+    /// Removes the device. Returns true if it has no user any more.
     fn take_away(&mut self) -> bool {
-        // What was written is still to reach the file, without anybody having to wait for it.
+        // Written data must still reach the file, but no caller waits for it.
         self.delayed.hurry();
         let is_gone = self.device.release(PATIENCE);
-        // Whoever still has the device is answered with errors by a file that is gone.
+        // Remaining users of the device get errors, because its file is gone.
         drop(self.file.take());
         is_gone
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Has the test that it is in play the child that is killed.
 const CHILD: &str = "PACKFS_DEVICE_CHILD";
 
-/// So fast that nobody waits for it.
+/// A device without measurable delay.
 fn fast() -> DeviceSpec {
     let text = "name = \"fast\"\ntitle = \"for tests\"\n[medium]\ncapacity_mib = 4096\nblock_bytes = 512\n[queue]\ndepth = 8\n\
                 channels = 8\nread_ahead_kib = 512\nmax_request_kib = 1024\n[bus]\nmb_per_s = 100000\n[read]\nlatency_us = 1\n\
@@ -112,7 +112,7 @@ fn what_is_written_is_read_and_stays_in_the_file() {
     let mut read = vec![0; written.len()];
     open.read_exact_at(&mut read, 5 << 20).unwrap();
     assert!(read == written);
-    // What nobody has synchronised reaches the file when the device goes.
+    // Data that is not synchronized reaches the file when the device goes.
     open.write_all_at(b"the last words", 0).unwrap();
     drop(open);
     assert!(device.statistics().writes >= 3 && device.statistics().flushes >= 1, "{:?}", device.statistics());
@@ -241,8 +241,7 @@ fn a_process_that_is_killed_leaves_nothing() {
     wait_until_unbound(&bound);
 }
 
-/// Attaches a device, leaves a write in the page cache that nobody has written, and waits for its
-/// end.
+/// Attaches a device, leaves a dirty page in the page cache, and waits for the device's end.
 fn be_killed() {
     let device = Simulated::attach(&fast(), Backing::Blank(64 << 20)).unwrap();
     let mut open = OpenOptions::new().write(true).open(device.path()).unwrap();

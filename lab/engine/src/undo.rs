@@ -14,7 +14,7 @@ struct Step {
 }
 
 impl Step {
-    /// Takes it; whoever ends the program waits for that.
+    /// Runs the step; the end of the program waits for it.
     fn run(self) -> Result<()> {
         let outcome = (self.work)();
         steps().at_work -= 1;
@@ -26,7 +26,7 @@ impl Step {
 struct Steps {
     left: Vec<Step>,
     next_id: u64,
-    /// Steps that somebody is at.
+    /// Number of steps that are running.
     at_work: usize,
     /// Set once everything is to be undone: what is done from then on is undone at once.
     is_over: bool,
@@ -72,7 +72,7 @@ impl Undo {
         steps().at_work -= usize::from(step.is_some());
     }
 
-    /// The step, if nobody took it; it counts as being at work.
+    /// Takes the step if it is free, and counts it as running.
     fn begin(&mut self) -> Option<Step> {
         let id = self.id.take()?;
         let mut steps = steps();

@@ -9,6 +9,9 @@ const COMMENT_COLUMNS_MAX: usize = 100;
 /// Words that no doc comment begins with, because readers scan for nouns and verbs.
 const FIRST_WORDS: [&str; 9] = ["What", "Who", "Whoever", "How", "Where", "Whether", "Which", "As", "Of"];
 
+/// Words that no comment contains: agents are the caller, the kernel, the encoder, the user.
+const PEOPLE: [&str; 5] = ["somebody", "nobody", "anybody", "everybody", "whoever"];
+
 /// Exceptions by signature: loops whose state must stay in registers.
 const LOOPS: [(&str, &str); 2] = [
     ("crates/codec/src/lzma/decode/fast.rs", "pub(super) fn decode<S: Steps>("),
@@ -21,10 +24,11 @@ struct Count {
     most: usize,
 }
 
-const COUNTS: [Count; 3] = [
+const COUNTS: [Count; 4] = [
     Count { of: "functions of more than 70 lines", in_file: long_functions, most: 0 },
     Count { of: "lines of comment beyond 100 columns", in_file: wide_comments, most: 0 },
     Count { of: "doc comments that begin with a relative pronoun", in_file: odd_openings, most: 0 },
+    Count { of: "lines of comment with somebody, nobody, or whoever", in_file: people, most: 0 },
 ];
 
 pub fn check(files: &[File]) -> Vec<String> {
@@ -93,12 +97,20 @@ fn odd_openings(file: &File) -> usize {
     count
 }
 
+fn people(file: &File) -> usize {
+    let names_people = |line: &&str| {
+        let mut words = line.split(|character: char| !character.is_alphanumeric() && character != '_');
+        words.any(|word| PEOPLE.contains(&word.to_lowercase().as_str()))
+    };
+    file.text.lines().filter_map(comment).filter(names_people).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn long_functions_wide_comments_and_odd_openings_are_counted() {
+    fn long_functions_wide_comments_odd_openings_and_people_are_counted() {
         let long = |lines: usize| {
             format!("impl X {{\n    pub fn f() {{\n{}    }}\n}}\n", "        g();\n".repeat(lines))
         };
@@ -112,6 +124,8 @@ mod tests {
         let text =
             "/// What it is.\n/// How it is.\nfn f() {}\n\n/// Returns it.\n/// What else?\nfn g() {}\n";
         assert_eq!(odd_openings(&File::new("a.rs", text)), 1);
+        let text = "// Nobody reads it.\nlet nobody = 1;\n// Runs `as_nobody`.\n/// For whoever asks.\n";
+        assert_eq!(people(&File::new("a.rs", text)), 2);
     }
 
     #[test]

@@ -70,7 +70,7 @@ fn entries_are_laid_over_every_kind_of_source() {
     for source in ["rootfs", "plain.tar", "plain.sqfs", "rootfs/list"] {
         for format in ["squashfs", "erofs"] {
             let options = [&add[..], &["--format", format]].concat();
-            // Nobody in particular makes device nodes.
+            // Device nodes need no privilege.
             let run = fixture.run_as_nobody(pack(source, "image", &options));
             assert_eq!((run.code, run.said().as_str()), (Some(0), ""), "{source}");
             let case = format!("{source} as {format}");

@@ -60,7 +60,7 @@ fn quick_advice(fixture: &Fixture, more: &[&str]) -> Run {
     fixture.run([&args[..], more].concat())
 }
 
-/// The kernel of whoever builds an image says nothing of the one that mounts it.
+/// The kernel of the build machine says nothing of the kernel that mounts the image.
 #[test]
 fn a_kernel_that_nobody_named_is_said_to_be_assumed() {
     let fixture = Fixture::new();

@@ -130,7 +130,7 @@ fn too_little_memory_is_never_taken_for_success() {
     }
 }
 
-/// Kills the program at some time of its run; whoever looks then finds no image, or a whole one.
+/// Kills the program at some time of its run; then there is no image, or a whole one.
 #[test]
 fn whenever_it_is_killed_there_is_no_half_image() {
     let mut random = Random::new(9);

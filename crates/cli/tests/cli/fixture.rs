@@ -146,7 +146,7 @@ impl Fixture {
         Run::of(self.command(args).output().unwrap())
     }
 
-    /// Runs the program as somebody who owns nothing, if this process can become that.
+    /// Runs the program as an unprivileged user, if this process can become one.
     pub fn run_as_nobody<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
         if is_root() { self.run_copy_as_nobody(&self.program_for_all(), args) } else { self.run(args) }
     }
@@ -187,7 +187,7 @@ impl Fixture {
             std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
         }
         std::fs::set_permissions(self.folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
-        // Once it ran, it is no longer busy for whoever starts it.
+        // Once it ran, it is no longer busy for later runs.
         packfs_testkit::output_of_copy(Command::new(&copy).arg("--version"));
         copy
     }

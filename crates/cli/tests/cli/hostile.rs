@@ -233,8 +233,7 @@ fn a_wrong_checksum_is_told_by_all() {
     }
 }
 
-/// Linux does not look at it, so that single files can be had; whoever reads all of the image has
-/// it told.
+/// Linux does not check it, so single files stay readable; reading the whole image reports it.
 #[test]
 fn the_checksum_of_a_cramfs_image_is_told_by_whoever_reads_all() {
     let fixture = Fixture::new();

@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 const INTERPOSERS: [&[&str]; 4] =
     [&["fakeroot-sysv"], &["fakeroot-sysv", "-u"], &["fakeroot-tcp"], &["fakeroot-pseudo"]];
 
-/// Makes a tree that nobody but root could.
+/// Makes a tree that only root could.
 const MAKE: &str = "
     mkdir -p t/dev t/d && echo hello > t/f && echo x > t/d/g && ln -s f t/l && ln t/f t/hard && mkfifo t/p
     mknod t/dev/null c 1 3 && mknod t/dev/sda b 8 0
@@ -20,7 +20,7 @@ const MAKE: &str = "
     chmod 0700 t/d && chown 77:88 t/d
 ";
 
-/// Runs a script under an interposer as somebody who owns nothing; `None` if the interposer is
+/// Runs a script under an interposer as an unprivileged user; `None` if the interposer is
 /// missing.
 fn run(fixture: &Fixture, interposer: &[&str], script: &str) -> Option<Run> {
     let mut command = peer(interposer[0])?.command(&[]);

@@ -3,7 +3,7 @@
 use crate::fixture::{Fixture, Run};
 
 /// A tiny plan, of two targets that hold for anything and one that nothing meets; of a rival that
-/// nobody has; and of a tree that is nowhere.
+/// does not exist; and of a tree that is nowhere.
 const PLAN: &str = r#"
 title = "A tiny plan"
 runs = 1

@@ -1,5 +1,5 @@
-//! Mounts as their users meet them: by the kernel and through FUSE, as root and as nobody, and how
-//! each ends.
+//! Mounts as their users meet them: by the kernel and through FUSE, as root and without privileges,
+//! and how each ends.
 
 use crate::fixture::{Fixture, assert_same_files, words};
 use packfs_testkit::{Compare, is_root, odd_tree, skip, snapshot_dir, write_dir};
@@ -398,8 +398,8 @@ fn a_mount_that_fails_says_why_and_leaves_nothing() {
     assert!(!place.is_mounted());
 }
 
-/// Through the set-user-id program `fusermount3`: no privilege is needed, and nobody else sees
-/// anything.
+/// Through the set-user-id program `fusermount3`: no privilege is needed, and no other user
+/// sees anything.
 #[test]
 fn somebody_without_privileges_mounts_and_unmounts() {
     if !can_mount() {

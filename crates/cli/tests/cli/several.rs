@@ -63,7 +63,7 @@ fn a_single_file_is_the_only_entry_of_the_root_and_that_is_told() {
             assert!(fixture.run(["cat", "image", name]).stdout == bytes, "{source} as {format}");
         }
     }
-    // Whoever asks for it is told nothing.
+    // With the option there is no warning.
     fixture.run(["pack", "--as-file", "app.bin", "image", "-q"]).done();
     let root = fixture.run(["stat", "--json", "image", "/"]).json();
     assert_eq!(

@@ -54,7 +54,7 @@ fn what_was_signed_is_verified_and_nothing_else_is() {
     let text = fixture.run(["verify", "root.sqfs", "-p", "key.pub"]).done().text().to_owned();
     assert!(text.contains("timestamp:1  file:root.sqfs"), "{text}");
     fixture.run(["sign", "root.sqfs", "-s", "key", "--comment", "release 1"]).done();
-    // A comment that nobody signed, a signature that is none, and one of another key.
+    // A comment that is not signed, a signature that is none, and one of another key.
     let signature = String::from_utf8(fixture.bytes("root.sqfs.minisig")).unwrap();
     let lines: Vec<&str> = signature.lines().collect();
     let spoilt = [

@@ -66,7 +66,8 @@ fn hostile() -> (Fixture, BTreeSet<Vec<u8>>) {
     for image in ["hostile.sqfs", "hostile.erofs"] {
         fixture.run(["pack", "m", image, "-q"]).done();
     }
-    // 16 bytes of label in the superblock, which nobody checks; the checksum over them is left out.
+    // 16 bytes of label in the superblock, which are not checked; the checksum over them is left
+    // out.
     let mut bytes = fixture.bytes("hostile.erofs");
     bytes[1024 + 64..1024 + 64 + label.len()].copy_from_slice(label);
     fs::write(fixture.path("label.erofs"), bytes).unwrap();

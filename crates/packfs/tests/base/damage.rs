@@ -61,7 +61,7 @@ fn a_damaged_block_is_never_copied() {
         // LZ4 does not always notice, but the comparison does.
         let told = warnings.0.lock().unwrap().iter().any(|line| line.contains("is damaged"));
         assert!(told || way.codec == "lz4", "{way:?}");
-        // Packed again, the damage is told, unless nobody is to look.
+        // Packed again, the damage is reported, unless verification is off.
         let again = packfs::repack(&path, fixture.path("again")).sync(false).run();
         match way.codec {
             "lz4" => {}

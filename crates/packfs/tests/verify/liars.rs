@@ -11,8 +11,8 @@ use packfs_testkit::{Random, snapshot_tree};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Says what `before` holds, and from the n-th time on that somebody opens one file, of that what
-/// `after` holds.
+/// A source with the contents of `before`; from the n-th time that one file is opened, it has the
+/// contents of `after`.
 struct Liar {
     before: Arc<Held>,
     after: Arc<Held>,

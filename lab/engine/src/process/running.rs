@@ -35,10 +35,10 @@ const SAID_MAX: u64 = 4096;
 ///
 /// `servers` are processes that work for it (FUSE servers): what processor time they use meanwhile
 /// counts as the run's. Work that the kernel does in threads of its own (loop devices,
-/// decompression of EROFS) counts for nobody and appears as others' in [`crate::results::Noise`].
-/// `bytes` and `device_bytes` are for the caller to fill in. The peak of memory is that of the
-/// server, if there is one, since it began; else the program's, left out where it is not above this
-/// process's own, which every child begins with.
+/// decompression of EROFS) counts for no program and appears as others' in
+/// [`crate::results::Noise`]. `bytes` and `device_bytes` are for the caller to fill in. The peak of
+/// memory is that of the server, if there is one, since it began; else the program's, left out
+/// where it is not above this process's own, which every child begins with.
 ///
 /// Errors: the program cannot be started or fails, with the line that tells why.
 pub fn run(invocation: &Invocation, output: &Output, servers: &[u32]) -> Result<Run> {
@@ -177,7 +177,7 @@ impl Running {
     }
 
     fn spawn(mut command: Command, group: Option<u32>, spelled: &str) -> Result<Self> {
-        // In memory and without a name: it takes whatever is said, and nobody has to read along.
+        // In memory and without a name: it takes all output, and no thread has to read along.
         let flags = rustix::fs::MemfdFlags::CLOEXEC;
         let stderr =
             rustix::fs::memfd_create("packfs-lab-stderr", flags).or_io(|| "cannot make a file in memory")?;

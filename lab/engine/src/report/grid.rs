@@ -21,7 +21,7 @@ pub struct Grid {
 pub struct Heading {
     /// The words; a quoted column says so.
     pub title: String,
-    /// True if its figures are somebody else's.
+    /// True if its figures are quoted from a document.
     pub quoted: bool,
     /// True if it holds figures, which are set to the right.
     pub figures: bool,

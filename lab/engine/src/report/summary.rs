@@ -58,7 +58,7 @@ pub fn summaries(results: &Results) -> Vec<Summary<'_>> {
         .collect()
 }
 
-/// A length as a figure; above 2^53 the last digits are lost, which nobody is shown.
+/// A length as a figure; above 2^53 the last digits are lost, which are not shown.
 #[expect(clippy::cast_precision_loss, reason = "digits beyond those that are shown")]
 pub fn as_figure(bytes: u64) -> f64 {
     bytes as f64

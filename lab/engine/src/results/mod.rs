@@ -1,7 +1,7 @@
 //! Results of a session: one JSON document for every kind of measurement.
 //!
-//! Figures are kept as they were measured, run by run; medians and spreads are computed by whoever
-//! shows them ([`Spread`]). Lengths are in bytes, times in seconds. Names that refer to other parts
+//! Figures are kept as they were measured, run by run; medians and spreads are computed for
+//! display ([`Spread`]). Lengths are in bytes, times in seconds. Names that refer to other parts
 //! of the document are the `id`s of these parts.
 
 mod run;

@@ -38,7 +38,7 @@ pub struct Run {
     pub memory_peak: Option<u64>,
     /// Bytes that the workload read or wrote as its user sees them; none where that says nothing.
     pub bytes: Option<u64>,
-    /// Bytes that came from the device; none where nobody counts them.
+    /// Bytes that came from the device; none where they are not counted.
     pub device_bytes: Option<u64>,
     /// Disturbance by others.
     pub noise: Noise,

@@ -26,7 +26,7 @@ pub struct Column {
     pub title: String,
     /// Unit of its figures; `Text` for words.
     pub unit: Unit,
-    /// True if its figures are somebody else's, quoted for comparison.
+    /// True if its figures are quoted from a document, for comparison.
     pub quoted: bool,
 }
 

@@ -59,8 +59,8 @@ impl Scratch {
     }
 }
 
-/// A folder, and the lock on it. One process may have several. Nobody else sees into it: it lies
-/// where everybody may write, and holds what a tree may hide.
+/// A folder, and the lock on it. One process may have several. Other users cannot read it: it
+/// lies where all users may write, and holds contents that a tree may hide.
 fn make(parent: &Path) -> Result<(PathBuf, File)> {
     // It is locked before it has the name that others look for: they would take it for one whose
     // process is gone.

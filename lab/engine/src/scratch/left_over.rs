@@ -21,7 +21,7 @@ pub(super) const PREFIX: &str = "packfs-lab-";
 pub(super) fn remove_all(parent: &Path) -> Result<()> {
     let entries = std::fs::read_dir(parent).or_io(|| format!("cannot list {parent:?}"))?;
     for dir in entries.flatten().map(|entry| entry.path()) {
-        // Held until the folder is gone: nobody else begins to remove it, too.
+        // Held until the folder is gone, so that no other process begins to remove it.
         let Some(_lock) = lock_left_over(&dir) else { continue };
         eprintln!("removing what a killed session left: {}", dir.display());
         let outcome = undo(&dir);
@@ -33,7 +33,7 @@ pub(super) fn remove_all(parent: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Takes the lock on a session's folder, if nobody holds it and the folder still has this name.
+/// Takes the lock on a session's folder, if it is free and the folder still has this name.
 ///
 /// Names are used again: between opening a folder and locking it, its session may have removed it,
 /// and another one may have begun under the same name. The lock is then on a folder that is gone,

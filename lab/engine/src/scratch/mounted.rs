@@ -71,7 +71,7 @@ pub(crate) fn unmount(at: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Takes it out of the tree, whoever uses it.
+/// Detaches the mount, even if it is in use.
 pub(super) fn detach(at: &Path) -> Result<()> {
     take_away(at, true).or_io(|| format!("cannot unmount {at:?}"))
 }

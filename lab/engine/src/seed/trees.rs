@@ -56,7 +56,7 @@ impl SeedTrees {
     }
 }
 
-/// Finds the trees of a document; those that nobody gives are made in `kept`, once. Smaller ones
+/// Finds the trees of a document; those that are not given are made in `kept`, once. Smaller ones
 /// are made in the scratch.
 ///
 /// Errors: `Usage` if two different trees would go by one name; a tree cannot be made, as this is

@@ -2,7 +2,7 @@
 //! goes on.
 //!
 //! The first line is the plan. A line that was being written when the machine went down is left
-//! out; any other line that cannot be read is refused, for a journal is nobody's to edit.
+//! out; any other line that cannot be read is refused, because a journal is not edited.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -32,7 +32,8 @@ pub(super) struct Journal {
 impl Journal {
     /// Begins one for `plan` in `folder`, or goes on with the one that is there.
     ///
-    /// It is locked until this is dropped: lines of two sessions in one file would be nobody's.
+    /// It is locked until this is dropped: lines of two sessions in one file would belong to
+    /// neither.
     ///
     /// Errors: `Failed` if the one that is there is of another plan, or another session is at it;
     /// `Corrupt` if it cannot be read.

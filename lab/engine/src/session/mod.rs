@@ -243,7 +243,7 @@ impl Session<'_> {
 
     /// Notes that `what`, these cells, cannot be measured, and returns why.
     fn note_trouble(&mut self, trouble: Trouble, what: &str, cells: Vec<usize>) -> Result<String> {
-        // What fails because everything is being taken away is nobody's fault.
+        // Failures during the removal of everything are not reported.
         if self.watch.is_stopped() {
             return Err(Error::cancelled());
         }

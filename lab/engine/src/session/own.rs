@@ -90,8 +90,8 @@ impl Depth {
     }
 }
 
-/// Makes a plan. Who is not here is left out where nobody named him, and noted; who was named is
-/// tried, and then noted.
+/// Makes a plan. A missing subject is left out and noted, unless the caller named it; named
+/// subjects are tried, and then noted.
 pub fn own_plan(tree: PlannedTree, request: &OwnRequest, subjects: &Subjects) -> Plan {
     let depth = request.depth;
     let mut plan = Plan {

@@ -70,8 +70,8 @@ fn subjects() -> Subjects {
     Subjects::find(Path::new("/nonexistent/packfs"))
 }
 
-/// True if all is here, in versions that tests are written for; says what is not. Excused is what
-/// nobody can expect: Debian has no DwarFS, kernels may have no device mapper, and packfs is tested
+/// True if all is here, in versions that tests are written for; reports what is not. Some may
+/// be missing: Debian has no DwarFS, kernels may have no device mapper, and packfs is tested
 /// elsewhere.
 fn has_all(subjects: &Subjects) -> bool {
     let excused = ["packfs", "packfs-fuse", "mkdwarfs", "dwarfs", "dwarfsextract", "luks"];
@@ -121,7 +121,7 @@ fn every_reader_shows_what_every_maker_packed() {
             let all = Invocation::new("tar").args(["cf", "-", "."]).dir(mounted.at());
             let taken = run(&all, &Output::Through(Invocation::new("cat")), &servers).unwrap();
             assert!(taken.wall > 0.0);
-            // Of several programs, none of which serves, it would be nobody's.
+            // With several programs, none of which serves, there is no such figure.
             assert_eq!(taken.memory_peak.is_some(), mounted.server().is_some());
             mounted.unmount().unwrap();
             assert_eq!(
@@ -280,7 +280,7 @@ fn what_is_missing_is_told_by_name() {
         assert!(subjects.writable("mkfs.ext4").err().unwrap().why.contains("root"));
     }
     for program in subjects.programs().iter().filter(|program| program.path.is_some()) {
-        // It tells nobody.
+        // It prints no version.
         let is_silent = program.name == "extract_compressed_fs";
         assert!(is_silent || program.version != "unknown", "{program:?}");
         assert!(PathBuf::from(program.path.as_ref().unwrap()).is_file());

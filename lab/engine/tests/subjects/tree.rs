@@ -20,7 +20,7 @@ impl Fixture {
         Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")))
     }
 
-    /// In a folder of somebody who outlives this process.
+    /// Makes the tree in a folder that outlives this process.
     pub fn below(parent: &Path) -> Self {
         let folder = tempfile::Builder::new().prefix("lab-test-").tempdir_in(parent).unwrap();
         let (dir, tar) = (folder.path().join("tree"), folder.path().join("tree.tar"));

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-/// The mirror for everybody, used where apt's configuration names none for Debian.
+/// The public mirror, used where apt's configuration names none for Debian.
 const EVERYBODYS: &str = "http://deb.debian.org/debian";
 
 /// Returns the mirror of packages: the first of apt's configuration that looks like Debian's main

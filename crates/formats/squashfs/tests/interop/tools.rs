@@ -1,4 +1,4 @@
-//! Images of everybody's tools, read by packfs: the same names, facts and bytes as the source and
+//! Images of other programs, read by packfs: the same names, facts and bytes as the source and
 //! the kernel's mount.
 
 use crate::support::{contents, entries, open_file, snapshot_volume};

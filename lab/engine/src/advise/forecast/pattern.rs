@@ -95,7 +95,7 @@ impl Paths<'_> {
     }
 }
 
-/// A format whose driver nobody has described: each block is read when it is needed, and metadata
+/// A format without a description of its driver: each block is read when it is needed, and metadata
 /// counts for nothing.
 struct Plain<'a>(&'a dyn Volume);
 

@@ -86,7 +86,7 @@ impl Lab {
         let maker = subjects.maker(&subject.recipe.maker)?;
         self.note(maker.program());
         let recipe = self.with_earlier_images(&subject.recipe)?;
-        // One that is there is replaced: nobody plans with room for two.
+        // An existing image is replaced first, because plans need room for one only.
         self.images.remove(subject);
         self.check_room(subject, &id, maker.needs_tar())?;
         let input = self.sources.input(&subject.tree, maker.needs_tar(), &self.scratch)?;

@@ -89,7 +89,7 @@ fn allow_format(recipe: &Recipe, format: &str) -> Result<(), Missing> {
     allow_plain(recipe)
 }
 
-/// Refuses encryption: images are put on encrypted devices by whoever copies them there.
+/// Refuses encryption: images reach encrypted devices by a copy.
 fn allow_plain(recipe: &Recipe) -> Result<(), Missing> {
     if recipe.luks {
         return Err(cannot(recipe, "only writable file systems are measured on LUKS"));

@@ -32,10 +32,10 @@ impl Reader {
     /// The kernel mounts a file through a loop device, also where it could mount EROFS straight
     /// from the file: what is compared are formats, and each meets the same device below it.
     ///
-    /// A server runs `within` a limit; the kernel does its work for whoever reads, or in threads
-    /// that nothing limits.
+    /// A server runs `within` a limit; the kernel works in the reading process, or in
+    /// threads that nothing limits.
     ///
-    /// Errors: a format that it does not read, and those of whoever mounts.
+    /// Errors: a format that it does not read, and those of the mounting program.
     pub fn mount(&self, format: &str, image: &Path, at: &Path, within: &Confinement) -> Result<Mounted> {
         let Some(server) = self.kind.0 else { return kernel::mount(format, image, at) };
         let command = call(&self.program, &server.mount, &[word("image", image), word("at", at)]);

@@ -75,7 +75,8 @@ fn cryptsetup(verb: &str) -> Result<Invocation> {
     Ok(find().map_err(failed)?.invocation().arg(verb))
 }
 
-/// Makes a device one of LUKS2. The key is derived as fast as can be: nobody measures passphrases.
+/// Makes a device one of LUKS2. The key is derived as fast as possible, because passphrases are not
+/// measured.
 pub(super) fn format(device: &Path) -> Result<()> {
     let command = cryptsetup("luksFormat")?.args(["--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2"]);
     let command = command.args(["--pbkdf-force-iterations", "1000"]).arg("--key-file").arg(key_file()?);
@@ -115,7 +116,7 @@ impl Opened {
         self.undo.now()
     }
 
-    /// For whoever lies on top of it.
+    /// Returns the undo step for the layer above.
     pub(super) fn into_undo(self) -> Undo {
         self.undo
     }
