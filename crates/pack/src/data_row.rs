@@ -211,6 +211,6 @@ mod tests {
         // The last file is only limited by its real length: data may fit once it is compressed.
         assert!(written(&[Some(256), Some(256)], &[(0, 32), (0, 192)]).is_ok());
         let error = written(&[Some(256), Some(256)], &[(0, 32), (0, 300)]).unwrap_err();
-        assert!(error.to_string().contains("320 bytes of data, 256 are allowed"), "{error}");
+        assert!(error.to_string().contains("320 bytes of data, at most 256 are allowed"), "{error}");
     }
 }
