@@ -89,7 +89,7 @@ pub struct PackOptions {
     /// until the image fits into `max_size`, or on the block device that is the output. Each try
     /// packs anew.
     pub fit: bool,
-    /// Set to store files that cannot be read empty and report them, instead of ending the work.
+    /// Set to continue after files and directories that cannot be read, and report them.
     pub keep_going: bool,
     /// Set to lose what the format cannot hold.
     pub lossy: bool,

@@ -18,14 +18,16 @@ use std::time::Instant;
 pub struct PackArgs {
     /// Set the image format
     ///
-    /// The default follows from the extension of IMAGE; without an extension it is squashfs.
+    /// The default follows from the extension of IMAGE: squashfs without an extension or with .img,
+    /// .image, .bin or .raw. An unknown extension is refused.
     #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Option<String>,
 
     /// Set codec and level, such as zstd:19
     ///
     /// gzip, lzo, lz4, lz4hc, xz, lzma, zstd, deflate or none, as the format supports. Options of
-    /// the codec follow after commas; the list is below.
+    /// the codec follow after commas; the list is below. The default depends on the format and on
+    /// --optimize: for balanced, gzip:9 in squashfs and lz4hc:12 in erofs.
     #[arg(
         short,
         long,
@@ -35,11 +37,11 @@ pub struct PackArgs {
     )]
     codec: Option<String>,
 
-    /// Choose defaults for size, balanced, read or build
+    /// Set the goal: size, balanced (default), read or build
     ///
     /// size makes the smallest images, read the fastest to read, build the fastest to pack;
-    /// balanced, the default, makes small images that are fast to read. The goal decides codec,
-    /// level, block size and order if no option does.
+    /// balanced makes small images that are fast to read. The goal sets codec, level, block size
+    /// and order; other options override it.
     #[arg(
         long,
         value_name = "GOAL",
@@ -48,9 +50,10 @@ pub struct PackArgs {
     )]
     optimize: Option<Goal>,
 
-    /// Set the block size
+    /// Set the block size, in erofs the cluster size, as 128K
     ///
-    /// Larger blocks make smaller images and slower random reads. Sizes are numbers with an
+    /// Larger blocks make smaller images and slower random reads. The default depends on
+    /// --optimize: for balanced, 128K in squashfs and 64K in erofs. Sizes are numbers with an
     /// optional unit: 4096, 128K, 1M, 0x1000.
     #[arg(short, long, value_name = "SIZE", value_parser = text::parse_block_len)]
     block_size: Option<u32>,
@@ -61,9 +64,9 @@ pub struct PackArgs {
     #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
     options: Vec<(String, String)>,
 
-    /// Use only features of this Linux version, such as 6.1
+    /// Use only erofs features of this Linux version, as 6.1
     ///
-    /// The same as -O kernel=VERSION (erofs).
+    /// For erofs only; the same as -O kernel=VERSION.
     #[arg(long, value_name = "VERSION")]
     kernel: Option<String>,
 
@@ -116,20 +119,20 @@ pub struct PackArgs {
 
     /// Set the order of file data in the image
     ///
-    /// similarity (the default) places small files that share blocks beside similar ones, within
-    /// three shared blocks, as many as the kernel keeps decoded; similarity:SIZE within SIZE bytes;
-    /// similarity:all at any distance, which makes the smallest images and slows reads in path
-    /// order. kind sorts by extension and name, path by path. FILE holds lines of PATH PRIORITY,
-    /// from -32768 to 32767, higher ones first; the priority of a directory counts for everything
-    /// below it.
+    /// similarity places small files beside similar ones, as far apart as the kernel reads
+    /// efficiently. similarity:SIZE searches within SIZE bytes, similarity:all everywhere: smaller
+    /// images, slower reads in path order. kind sorts by extension and name, path keeps the order
+    /// of paths. Any other value is a FILE with lines of PATH PRIORITY, from -32768 to 32767,
+    /// highest first; the priority of a directory applies to everything below it. The default is
+    /// similarity; with --optimize size similarity:all, with --optimize read path.
     #[arg(long, value_name = "ORDER", value_parser = parse_order)]
     order: Option<OrderArg>,
 
     /// Place the files listed in FILE first, in that order
     ///
-    /// Applies to data, shared blocks and inodes, which are stored apart from all others. FILE
-    /// holds one path a line, as written by `packfs mount --record` or find, or paths separated by
-    /// NUL.
+    /// Stores their data, fragments and inodes first, apart from all others. FILE holds one path a
+    /// line, as written by `packfs mount --record` or find, or paths separated by NUL. --order
+    /// applies to the rest.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
@@ -156,7 +159,8 @@ pub struct PackArgs {
 
     /// Drop attributes that the format cannot represent
     ///
-    /// Without it such a source is refused. The losses are listed.
+    /// The losses are listed. Without it, packing fails if such attributes would be lost; smaller
+    /// losses, such as fractions of seconds, only cause a warning.
     #[arg(long)]
     lossy: bool,
 

@@ -73,7 +73,9 @@ pub struct Shaping {
     #[arg(long, value_name = "FILE")]
     add_manifest: Vec<PathBuf>,
 
-    /// Set user and group of everything, as numbers
+    /// Set the user of everything, and with :GID the group
+    ///
+    /// Numbers, such as 0:0, because names differ between machines. UID alone keeps the group.
     #[arg(long, value_name = "UID[:GID]", value_parser = parse_owner, conflicts_with_all = ["uid", "gid"])]
     owner: Option<(u32, Option<u32>)>,
 
