@@ -1,8 +1,8 @@
 //! The properties of `packfs-hostile`, under libFuzzer. One program for all: the property is named
 //! by `PACKFS_PROPERTY`.
 //!
-//! What libFuzzer mutates are whole inputs; images are mutated by what is known of their figures
-//! half of the time, with the checksums put right. A breach is a crash, as a panic is.
+//! libFuzzer mutates whole inputs. Half of the time images are mutated field by field instead, with
+//! checksums set right. A breach is a crash, as a panic is.
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};

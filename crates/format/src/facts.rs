@@ -76,6 +76,6 @@ pub struct Finding {
     pub severity: Severity,
     /// Its place, such as a path or a structure with its offset.
     pub place: String,
-    /// What: found and allowed.
+    /// The fault: found and allowed values.
     pub fault: String,
 }

@@ -20,6 +20,7 @@ mod peers;
 mod random;
 mod reach;
 mod read_all;
+mod settings;
 mod snapshot;
 mod verdicts;
 
@@ -37,5 +38,6 @@ pub use old_kernel::OldKernel;
 pub use peers::{Peer, is_root, peer, peer_since, serves, skip};
 pub use random::Random;
 pub use read_all::read_all;
+pub use settings::settings;
 pub use snapshot::{Compare, Row, Snapshot, snapshot_tree};
 pub use verdicts::{assert_found, assert_refused};

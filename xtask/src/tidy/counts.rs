@@ -6,8 +6,10 @@ use super::sources::File;
 const FUNCTION_LINES_MAX: usize = 70;
 /// Maximum columns of a comment line.
 const COMMENT_COLUMNS_MAX: usize = 100;
-/// Words that no doc comment begins with, because readers scan for nouns and verbs.
-const FIRST_WORDS: [&str; 9] = ["What", "Who", "Whoever", "How", "Where", "Whether", "Which", "As", "Of"];
+/// Words that no paragraph of a doc comment begins with, because readers scan for nouns and verbs.
+const PRONOUNS: [&str; 6] = ["What", "Who", "Whoever", "How", "Whether", "Which"];
+/// Further words that the first line of a doc comment does not begin with.
+const PREPOSITIONS: [&str; 3] = ["Where", "As", "Of"];
 
 /// Words that no comment contains: agents are the caller, the kernel, the encoder, the user.
 const PEOPLE: [&str; 5] = ["somebody", "nobody", "anybody", "everybody", "whoever"];
@@ -89,9 +91,11 @@ fn odd_openings(file: &File) -> usize {
     let mut count = 0;
     for line in file.text.lines().map(str::trim_start) {
         let is_doc = |line: &str| line.starts_with("///") || line.starts_with("//!");
-        let opens = is_doc(line) && !is_doc(before);
-        let first = comment(line).and_then(|text| text.split([' ', ',']).next());
-        count += usize::from(opens && first.is_some_and(|word| FIRST_WORDS.contains(&word)));
+        let is_first = is_doc(line) && !is_doc(before);
+        let opens = is_first || is_doc(line) && matches!(before, "///" | "//!");
+        let word = comment(line).and_then(|text| text.split([' ', ',']).next());
+        let is_odd = |word| opens && PRONOUNS.contains(&word) || is_first && PREPOSITIONS.contains(&word);
+        count += usize::from(word.is_some_and(is_odd));
         before = line;
     }
     count
@@ -124,6 +128,8 @@ mod tests {
         let text =
             "/// What it is.\n/// How it is.\nfn f() {}\n\n/// Returns it.\n/// What else?\nfn g() {}\n";
         assert_eq!(odd_openings(&File::new("a.rs", text)), 1);
+        let text = "//! A noun.\n//!\n//! Which it is.\n//!\n//! As said.\n\n/// As said.\nfn f() {}\n";
+        assert_eq!(odd_openings(&File::new("a.rs", text)), 2);
         let text = "// Nobody reads it.\nlet nobody = 1;\n// Runs `as_nobody`.\n/// For whoever asks.\n";
         assert_eq!(people(&File::new("a.rs", text)), 2);
     }

@@ -2,7 +2,7 @@
 //! libisofs).
 //!
 //! Owns component records, short names of namespaces, and the compact form of access control lists.
-//! What libisofs notes for itself (`isofs.`) is no attribute of the file.
+//! Notes that libisofs keeps for itself (`isofs.`) are not attributes of the file.
 
 use crate::corruption::{Corruption, Place};
 use crate::inode::RawInode;

@@ -1,5 +1,6 @@
 //! Setters of the options that callers name most.
 
+use super::wrap::{Wrap, WrapOptions};
 use super::{Pack, Repack};
 use crate::watcher::Watcher;
 use crate::{MadeAt, PackOptions};
@@ -8,24 +9,47 @@ use packfs_pack::{Order, PackReport};
 use packfs_source::Shape;
 use std::path::Path;
 
-/// Writes the setters of a type with `options` and `watcher`.
-macro_rules! setters {
-    ($type:ty) => {
+/// Writes what all work has: options, progress, and its run.
+macro_rules! work {
+    ($type:ty, $options:ty) => {
         impl $type {
             /// Replaces all options.
             #[must_use]
-            pub fn options(mut self, options: PackOptions) -> Self {
+            pub fn options(mut self, options: $options) -> Self {
                 self.options = options;
                 self
             }
 
             /// Changes options that have no setter.
             #[must_use]
-            pub fn with(mut self, change: impl FnOnce(&mut PackOptions)) -> Self {
+            pub fn with(mut self, change: impl FnOnce(&mut $options)) -> Self {
                 change(&mut self.options);
                 self
             }
 
+            /// Watches `run`, and stops it. An [`Arc`](std::sync::Arc) of one leaves the other
+            /// handle with the caller.
+            #[must_use]
+            pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
+                self.watcher = Watcher::new(progress);
+                self
+            }
+
+            /// Makes the image. A failure leaves what was under the output's name before.
+            ///
+            /// Errors: `Usage` for settings that contradict the format, `Io` and `Failed` for what
+            /// cannot be read, written or held, `Corrupt` for a damaged source, `Cancelled`.
+            pub fn run(&self) -> Result<PackReport> {
+                self.run_with(self.watcher.progress())
+            }
+        }
+    };
+}
+
+/// Writes the setters of a type with [`PackOptions`].
+macro_rules! setters {
+    ($type:ty) => {
+        impl $type {
             /// See [`PackOptions::format`].
             #[must_use]
             pub fn format(self, name: impl Into<String>) -> Self {
@@ -149,26 +173,13 @@ macro_rules! setters {
             pub fn sync(self, yes: bool) -> Self {
                 self.with(|options| options.sync = yes)
             }
-
-            /// Watches `run`, and stops it. An [`Arc`](std::sync::Arc) of one leaves the other
-            /// handle with the caller.
-            #[must_use]
-            pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
-                self.watcher = Watcher::new(progress);
-                self
-            }
-
-            /// Makes the image. A failure leaves what was under the output's name before.
-            ///
-            /// Errors: `Usage` for settings that contradict the format, `Io` and `Failed` for what
-            /// cannot be read, written or held, `Corrupt` for a damaged source, `Cancelled`.
-            pub fn run(&self) -> Result<PackReport> {
-                self.run_with(self.watcher.progress())
-            }
         }
     };
 }
 
+work!(Pack, PackOptions);
+work!(Repack, PackOptions);
+work!(Wrap, WrapOptions);
 setters!(Pack);
 setters!(Repack);
 

@@ -41,8 +41,8 @@ pub fn wrap(image: impl AsRef<Path>, output: impl AsRef<Path>) -> Wrap {
 pub struct Wrap {
     image: PathBuf,
     output: PathBuf,
-    options: WrapOptions,
-    watcher: Watcher,
+    pub(super) options: WrapOptions,
+    pub(super) watcher: Watcher,
 }
 
 /// Options of [`wrap`]: those of [`PackOptions`] that concern no tree, with the same meanings.
@@ -111,38 +111,9 @@ impl From<WrapOptions> for PackOptions {
 }
 
 impl Wrap {
-    /// Replaces all options.
-    #[must_use]
-    pub fn options(mut self, options: WrapOptions) -> Self {
-        self.options = options;
-        self
-    }
-
-    /// Changes options.
-    #[must_use]
-    pub fn with(mut self, change: impl FnOnce(&mut WrapOptions)) -> Self {
-        change(&mut self.options);
-        self
-    }
-
-    /// Watches `run`, and stops it.
-    #[must_use]
-    pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
-        self.watcher = Watcher::new(progress);
-        self
-    }
-
-    /// Makes the container. A failure leaves what was under the output's name before.
-    ///
-    /// Errors: `Usage` for a format that holds a tree of files, and for settings that contradict
-    /// the format, `Io` and `Failed` for what cannot be read, written or held, `Cancelled`.
-    pub fn run(&self) -> Result<PackReport> {
-        self.run_with(self.watcher.progress())
-    }
-
     /// Makes the container, watched by a borrowed progress.
     ///
-    /// Errors: as [`Wrap::run`].
+    /// Errors: `Usage` for a format that holds a tree of files; as [`Wrap::run`].
     pub fn run_with(&self, progress: &dyn Progress) -> Result<PackReport> {
         let format = output_format::choose(self.options.format.as_deref(), &self.output, None)?;
         let (name, info) = (format.name(), format.info());

@@ -1,11 +1,11 @@
 //! Writers x options x readers of EROFS: every reader finds what went in, or the table of
 //! exceptions says why it cannot.
 //!
-//! What goes in is a directory of the host; what comes out is the same walk with the same SHA-256
-//! of every file. Rows are in `rows.rs`, who writes and reads in `writers.rs` and `readers.rs`, and
-//! what is known to go wrong, none of it in packfs, in `exceptions.rs`. Every run of the tests
-//! tries a tree of odd things in as many rows as leave no option out; `cargo xtask matrix` tries it
-//! in all rows, a Debian root as well, and writes `docs/formats/interop-erofs.md`.
+//! The source is a directory of the host; every reader must find the same walk with the same
+//! SHA-256 of every file. Rows are in `rows.rs`, programs in `writers.rs` and `readers.rs`, and
+//! known faults, none of them in packfs, in `exceptions.rs`. Every run of the tests tries a tree of
+//! odd things in as many rows as leave no option out; `cargo xtask matrix` tries it in all rows, a
+//! Debian root as well, and writes `docs/formats/interop-erofs.md`.
 
 #[path = "../common/mod.rs"]
 mod common;

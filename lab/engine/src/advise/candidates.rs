@@ -1,7 +1,7 @@
 //! Candidates of a recommendation: format, codec, level, block size and order.
 //!
-//! Which of them are worth measuring depends on what an image is wanted for; whether the kernel can
-//! mount them is asked of the formats themselves where they know.
+//! The purpose of an image decides the candidates that are worth measuring. Formats that know their
+//! driver decide if the kernel can mount a candidate.
 
 use super::Want;
 use super::kernels::Kernel;

@@ -8,21 +8,51 @@ use std::collections::HashSet;
 /// Memory that an inode with several names takes, in bytes, estimated.
 const LINKED_LEN: u64 = 24;
 
-/// Counts of names by their type.
+/// Contents of an image, and its length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    files: u64,
-    directories: u64,
-    symlinks: u64,
-    devices: u64,
-    fifos: u64,
-    sockets: u64,
-    /// Further names of what is counted already.
-    hard_links: u64,
-    /// Length of all files, in bytes, each once however many names it has.
-    file_bytes: u64,
+    totals: Totals,
     /// Length of the image with its devices, in bytes.
     image_len: u64,
+}
+
+/// Number of names by file type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Totals {
+    /// Regular files.
+    files: u64,
+    /// Directories, the root included.
+    directories: u64,
+    /// Symbolic links.
+    symlinks: u64,
+    /// Block and character devices.
+    devices: u64,
+    /// Named pipes.
+    fifos: u64,
+    /// Sockets.
+    sockets: u64,
+    /// Further names of inodes that are counted already.
+    hard_links: u64,
+    /// Length of all files, each once.
+    file_bytes: u64,
+}
+
+impl Totals {
+    fn add(&mut self, kind: InodeKind) {
+        let count = match kind.file_type() {
+            FileType::File => &mut self.files,
+            FileType::Directory => &mut self.directories,
+            FileType::Symlink => &mut self.symlinks,
+            FileType::BlockDevice | FileType::CharDevice => &mut self.devices,
+            FileType::Fifo => &mut self.fifos,
+            FileType::Socket => &mut self.sockets,
+        };
+        *count += 1;
+        if let InodeKind::File { len } = kind {
+            self.file_bytes = self.file_bytes.saturating_add(len);
+        }
+    }
 }
 
 impl Counts {
@@ -44,67 +74,52 @@ impl Counts {
             let inode = walked.inode;
             let is_dir = inode.kind == InodeKind::Directory;
             if !is_dir && inode.links > 1 && !linked.insert(walked.id) {
-                counts.hard_links += 1;
+                counts.totals.hard_links += 1;
                 continue;
             }
             let memory = LINKED_LEN.saturating_mul(linked.len() as u64);
             if opened.limits().check("inodes with several names", Limit::Memory, memory).is_err() {
                 return Ok(None);
             }
-            counts.add(inode.kind);
+            counts.totals.add(inode.kind);
         }
         Ok(Some(counts))
     }
 
-    fn add(&mut self, kind: InodeKind) {
-        let count = match kind.file_type() {
-            FileType::File => &mut self.files,
-            FileType::Directory => &mut self.directories,
-            FileType::Symlink => &mut self.symlinks,
-            FileType::BlockDevice | FileType::CharDevice => &mut self.devices,
-            FileType::Fifo => &mut self.fifos,
-            FileType::Socket => &mut self.sockets,
-        };
-        *count += 1;
-        if let InodeKind::File { len } = kind {
-            self.file_bytes = self.file_bytes.saturating_add(len);
-        }
-    }
-
     /// Rows for people: a label and its value.
     pub fn rows(&self) -> [(&'static str, String); 3] {
-        let mut content = vec![text::counted(self.files, "file")];
-        content.push(match self.directories {
+        let mut content = vec![text::counted(self.totals.files, "file")];
+        content.push(match self.totals.directories {
             1 => "1 directory".into(),
             count => format!("{} directories", text::count(count)),
         });
         for (count, noun) in [
-            (self.symlinks, "symbolic link"),
-            (self.hard_links, "hard link"),
-            (self.devices, "device"),
-            (self.fifos, "fifo"),
-            (self.sockets, "socket"),
+            (self.totals.symlinks, "symbolic link"),
+            (self.totals.hard_links, "hard link"),
+            (self.totals.devices, "device"),
+            (self.totals.fifos, "fifo"),
+            (self.totals.sockets, "socket"),
         ] {
             if count > 0 {
                 content.push(text::counted(count, noun));
             }
         }
-        let share = text::percent(self.image_len, self.file_bytes);
+        let share = text::percent(self.image_len, self.totals.file_bytes);
         let ratio = match self.ratio() {
             Some(ratio) => format!("{ratio:.2} to 1 ({share} of the data)"),
             None => "none".into(),
         };
         [
             ("Content", content.join(", ")),
-            ("Uncompressed", text::long_size(self.file_bytes)),
+            ("Uncompressed", text::long_size(self.totals.file_bytes)),
             ("Ratio", ratio),
         ]
     }
 
     /// Bytes of files for each byte of the image; `None` without any.
     fn ratio(&self) -> Option<f64> {
-        let has_both = self.file_bytes > 0 && self.image_len > 0;
-        has_both.then(|| self.file_bytes as f64 / self.image_len as f64)
+        let has_both = self.totals.file_bytes > 0 && self.image_len > 0;
+        has_both.then(|| self.totals.file_bytes as f64 / self.image_len as f64)
     }
 }
 
@@ -112,38 +127,14 @@ impl Counts {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CountRow {
-    /// Regular files.
-    files: u64,
-    /// Directories, the root included.
-    directories: u64,
-    /// Symbolic links.
-    symlinks: u64,
-    /// Block and character devices.
-    devices: u64,
-    /// Named pipes.
-    fifos: u64,
-    /// Sockets.
-    sockets: u64,
-    /// Further names of inodes that are counted already.
-    hard_links: u64,
-    /// Length of all files, each once.
-    file_bytes: u64,
+    #[serde(flatten)]
+    totals: Totals,
     /// Bytes of files for each byte of the image; null without any.
     ratio: Option<f64>,
 }
 
 impl From<Counts> for CountRow {
     fn from(counts: Counts) -> Self {
-        CountRow {
-            files: counts.files,
-            directories: counts.directories,
-            symlinks: counts.symlinks,
-            devices: counts.devices,
-            fifos: counts.fifos,
-            sockets: counts.sockets,
-            hard_links: counts.hard_links,
-            file_bytes: counts.file_bytes,
-            ratio: counts.ratio(),
-        }
+        CountRow { totals: counts.totals, ratio: counts.ratio() }
     }
 }

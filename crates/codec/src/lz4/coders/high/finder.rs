@@ -5,12 +5,12 @@
 //! never falls from one place to the next. All matches are told by the [`Step`]s in which it rises:
 //! every span that starts at one or after it and ends at its reach or before has a match.
 //!
-//! What reaches farther than all before contains the string that ends there, so that is what is
-//! looked for: the last bytes of it, as many as a rung of the [`Ladder`] has that are not more than
-//! the match would be long. Each rung chains the places where the same string of its length starts.
-//! If there is none to be found, no place before the string can reach farther; then the next lower
-//! rung is asked for a shorter string. If there is one, its match is followed back as far as it
-//! goes, and ahead.
+//! A match that reaches farther than all before contains the string that ends there. The finder
+//! searches for the last bytes of that string, as many as a rung of the [`Ladder`] has that are not
+//! more than the match would be long. Each rung chains the places where the same string of its
+//! length starts. If there is none to be found, no place before the string can reach farther; then
+//! the next lower rung is asked for a shorter string. If there is one, its match is followed back
+//! as far as it goes, and ahead.
 
 use super::format::{DISTANCE_MAX, END_MATCH_LEN, END_RUN_LEN, MATCH_LEN_MIN};
 use crate::words::{common_back, common_len, load8, zeroed};
