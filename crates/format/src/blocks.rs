@@ -2,6 +2,7 @@
 
 use crate::{DataKind, FilePlace, Placed};
 use packfs_codec::CodecSettings;
+use packfs_core::range_at;
 use std::ops::Range;
 
 /// Data in blocks of equal input length.
@@ -89,7 +90,7 @@ pub struct Lead {
 impl Lead {
     /// Returns its length before so many blocks, in bytes.
     pub fn len(self, block_count: u64) -> u64 {
-        u64::from(self.fixed_len) + u64::from(self.per_block_len) * block_count
+        u64::from(self.per_block_len).saturating_mul(block_count).saturating_add(self.fixed_len.into())
     }
 
     /// Returns true if there is none before so many blocks.
@@ -168,7 +169,7 @@ impl Placed<Blocks> {
     pub fn leads(&self, lead: Option<Lead>) -> impl Iterator<Item = Range<u64>> {
         let has_lead = |place: &&FilePlace<Blocks>| place.form == BlockForm::Blocks && place.count > 0;
         let range = move |place: &FilePlace<Blocks>| {
-            lead.map(|lead| place.start..place.start + lead.len(place.count.into()))
+            lead.map(|lead| range_at(place.start, lead.len(place.count.into())))
         };
         self.files.iter().filter(has_lead).filter_map(range)
     }

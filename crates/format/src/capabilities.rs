@@ -183,15 +183,14 @@ impl Capabilities {
 }
 
 fn low_bits(number: u32, bits: u32) -> u32 {
-    number & u32::MAX.checked_shr(32 - bits).unwrap_or(0)
+    number & !u32::MAX.checked_shl(bits).unwrap_or(0)
 }
 
 fn cut(what: &str, bits: u32) -> String {
-    let most = low_bits(u32::MAX, bits).to_string();
     // Thousands are set apart, as in all messages.
-    let most = match most.len() {
-        4..=6 => format!("{},{}", &most[..most.len() - 3], &most[most.len() - 3..]),
-        _ => most,
+    let most = match low_bits(u32::MAX, bits) {
+        most @ 1000..1_000_000 => format!("{},{:03}", most / 1000, most % 1000),
+        most => most.to_string(),
     };
     format!("{what} above {most} lose all but {bits} bits")
 }

@@ -51,12 +51,12 @@ impl ContainedFiles {
 
     /// Returns the number of inodes, the root included.
     pub fn inode_count(&self) -> u64 {
-        self.files.len() as u64 + 1
+        (self.files.len() as u64).saturating_add(1)
     }
 
     /// The inode of the file that was added so many files after the first.
     pub fn id_of(index: usize) -> InodeId {
-        InodeId(index as u64 + 1)
+        InodeId((index as u64).saturating_add(1))
     }
 
     /// See [`crate::Volume::inner_images`]: all of them.
@@ -71,10 +71,10 @@ impl ContainedFiles {
     ///
     /// Errors: `Failed` for the root and for ids of no inode of this container.
     pub fn file(&self, id: InodeId) -> Result<(usize, u64)> {
-        if id == ROOT {
+        let Some(index) = id.0.checked_sub(1) else {
             return Err(Error::failed("the root is a directory, not a file"));
-        }
-        let index = usize::try_from(id.0 - 1).ok();
+        };
+        let index = usize::try_from(index).ok();
         let found = index.and_then(|index| Some((index, self.files.get(index)?.len)));
         found.ok_or_else(|| Error::failed(format!("there is no inode {}", id.0)))
     }
@@ -89,7 +89,7 @@ impl ContainedFiles {
             kind,
             meta,
             links,
-            number: id.0 + 1,
+            number: id.0.saturating_add(1),
             doubt: None,
             has_xattrs: false,
             sectors: kind.sectors_filled(),
@@ -114,7 +114,8 @@ impl ContainedFiles {
         for (index, file) in self.files.iter().enumerate().skip(start) {
             let id = ContainedFiles::id_of(index);
             let entry = DirEntry { name: file.name.clone().into_bytes(), id, file_type: FileType::File };
-            if visit(entry, DirCursor(index as u64 + 1)).is_break() {
+            // The ids of files count from 1, as cursors do after them.
+            if visit(entry, DirCursor(id.0)).is_break() {
                 break;
             }
         }

@@ -25,22 +25,13 @@ impl<'a> Extents<'a> {
 
     /// Takes the next extent. Breaks when no more is wanted.
     pub fn push(&mut self, extent: Extent) -> ControlFlow<()> {
-        let start = extent.offset.max(self.range.start);
-        let end = (extent.offset + extent.len).min(self.range.end);
-        if start >= end {
+        let Some(extent) = extent.within(&self.range) else {
             return ControlFlow::Continue(());
-        }
-        let cut = start - extent.offset;
-        let from = match extent.from {
-            ExtentFrom::Hole => ExtentFrom::Hole,
-            ExtentFrom::Stored(at) => ExtentFrom::Stored(at + cut),
-            ExtentFrom::Block { block, start } => ExtentFrom::Block { block, start: start + cut as u32 },
         };
-        let extent = Extent { offset: start, len: end - start, from };
         if let Some(pending) = &mut self.pending
             && goes_on(pending, &extent)
         {
-            pending.len += extent.len;
+            pending.len = pending.len.saturating_add(extent.len);
             return ControlFlow::Continue(());
         }
         let flow = match self.pending.replace(extent) {
@@ -62,7 +53,7 @@ impl<'a> Extents<'a> {
 fn goes_on(extent: &Extent, next: &Extent) -> bool {
     match (extent.from, next.from) {
         (ExtentFrom::Hole, ExtentFrom::Hole) => true,
-        (ExtentFrom::Stored(at), ExtentFrom::Stored(next)) => at + extent.len == next,
+        (ExtentFrom::Stored(at), ExtentFrom::Stored(next)) => at.checked_add(extent.len) == Some(next),
         _ => false,
     }
 }

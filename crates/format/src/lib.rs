@@ -5,6 +5,8 @@
 //! [`Plan`] and [`Placed`]. Parts that formats share: [`check`], [`Extents`], [`space_owners`],
 //! [`NameOrder`], [`options!`], [`faults!`]. No format, no thread, no unsafe code.
 #![forbid(unsafe_code)]
+// Figures of images come through here: what is computed from them must not overflow.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 mod blocks;
 mod capabilities;

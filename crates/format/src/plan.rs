@@ -84,7 +84,8 @@ impl<K: DataKind> Default for FilePlace<K> {
 impl<K: DataKind> FilePlace<K> {
     /// Returns the indexes of its blocks or clusters.
     pub(crate) fn rows(&self) -> Range<usize> {
-        self.first as usize..self.first as usize + self.count as usize
+        let first = self.first as usize;
+        first..first.saturating_add(self.count as usize)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Ranges of an image told apart by what owns them.
 
 use crate::SpaceOwner;
+use packfs_core::len_of;
 use std::ops::Range;
 
 /// The owners of `0..len`, in order and without gap, from claims in order of their starts: where
@@ -16,8 +17,8 @@ pub fn space_owners(
             return;
         }
         match owners.last_mut() {
-            Some(last) if last.owner == owner => last.len += range.end - range.start,
-            _ => owners.push(SpaceOwner { owner, offset: range.start, len: range.end - range.start }),
+            Some(last) if last.owner == owner => last.len = last.len.saturating_add(len_of(&range)),
+            _ => owners.push(SpaceOwner { owner, offset: range.start, len: len_of(&range) }),
         }
     };
     let mut at = 0;

@@ -2,7 +2,7 @@
 
 use crate::{Coding, Facts, Finding, FormatInfo, KernelReads, SpaceOwner};
 use packfs_codec::BlockRef;
-use packfs_core::{DeviceNumber, Error, FileType, Image, Meta, Result, Xattrs};
+use packfs_core::{DeviceNumber, Error, FileType, Image, Meta, Result, Xattrs, len_of, range_at, u32_of};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -105,7 +105,21 @@ pub struct Extent {
 impl Extent {
     /// Returns the bytes of the file that it covers.
     pub fn range(&self) -> Range<u64> {
-        self.offset..self.offset + self.len
+        range_at(self.offset, self.len)
+    }
+
+    /// Returns the part of it that lies in `range` of the file, if any does.
+    pub(crate) fn within(self, range: &Range<u64>) -> Option<Extent> {
+        let part = self.offset.max(range.start)..self.range().end.min(range.end);
+        let cut = part.start.saturating_sub(self.offset);
+        let from = match self.from {
+            ExtentFrom::Hole => ExtentFrom::Hole,
+            ExtentFrom::Stored(at) => ExtentFrom::Stored(at.saturating_add(cut)),
+            ExtentFrom::Block { block, start } => {
+                ExtentFrom::Block { block, start: start.saturating_add(u32_of(cut)) }
+            }
+        };
+        (!part.is_empty()).then(|| Extent { offset: part.start, len: len_of(&part), from })
     }
 }
 

@@ -1,14 +1,15 @@
-//! Check that formats only map bytes, and that their parsers deny truncating casts and indexing.
+//! Check that formats only map bytes, and that their parsers deny truncating casts, indexing, and
+//! mostly arithmetic that may overflow.
 
 use super::sources::File;
 
 /// Modules of the standard library that access the host or start threads.
 const EDGES: [&str; 5] = ["std::thread", "std::fs", "std::process", "std::net", "std::env"];
 const LINTS: [&str; 2] = ["clippy::indexing_slicing", "clippy::cast_possible_truncation"];
-/// Denied by the formats of [`CHECKED`] as well.
+/// Denied by the crates of [`CHECKED`].
 const ARITHMETIC: &str = "clippy::arithmetic_side_effects";
-/// Formats whose arithmetic is checked or saturating throughout.
-const CHECKED: [&str; 1] = ["romfs"];
+/// Crates whose arithmetic on figures of images is checked or saturating.
+const CHECKED: [&str; 2] = ["format", "formats/romfs"];
 
 pub fn check(files: &[File]) -> Vec<String> {
     let formats = files.iter().filter(|file| is_of_format(&file.path) && !file.is_test());
@@ -25,13 +26,13 @@ fn edges(file: &File) -> impl Iterator<Item = String> {
     named.map(|edge| format!("{} names {edge}", file.path))
 }
 
-/// Returns a fault if the root file of a format does not deny the lints.
+/// Returns a fault if the root file of a format, or of their frame, does not deny the lints.
 fn without_lints(file: &File) -> Option<String> {
-    let format = file.path.strip_prefix("crates/formats/")?.strip_suffix("/src/lib.rs")?;
-    let mut lints = LINTS.to_vec();
-    lints.extend(CHECKED.contains(&format).then_some(ARITHMETIC));
-    let denies = lints.iter().all(|lint| file.text.contains(lint)) && file.text.contains("deny(");
-    (!denies).then(|| format!("{} does not deny {}", file.path, lints.join(" and ")))
+    let of = file.path.strip_prefix("crates/")?.strip_suffix("/src/lib.rs")?;
+    let mut lints = if of.starts_with("formats/") { LINTS.to_vec() } else { Vec::new() };
+    lints.extend(CHECKED.contains(&of).then_some(ARITHMETIC));
+    let denies = |lint: &&str| file.text.contains("deny(") && file.text.contains(*lint);
+    (!lints.iter().all(denies)).then(|| format!("{} does not deny {}", file.path, lints.join(" and ")))
 }
 
 #[cfg(test)]
@@ -45,6 +46,11 @@ mod tests {
         assert_eq!(faults("crates/formats/new/src/lib.rs", &denies), [""; 0]);
         assert_eq!(faults("crates/formats/new/src/lib.rs", "mod a;\n").len(), 1);
         assert_eq!(faults("crates/formats/romfs/src/lib.rs", &denies).len(), 1);
+        assert_eq!(faults("crates/format/src/lib.rs", &denies).len(), 1);
+        assert_eq!(
+            faults("crates/format/src/lib.rs", "#![deny(clippy::arithmetic_side_effects)]\n"),
+            [""; 0]
+        );
         let threads = "use std::thread;\n// std::fs is a word here\n";
         assert_eq!(
             faults("crates/formats/new/src/a.rs", threads),

@@ -27,7 +27,7 @@ impl<'a> Report<'a> {
     }
 
     fn push(&mut self, severity: Severity, place: impl Display, fault: impl Display) {
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         match self.count {
             ..FINDINGS_MAX => {
                 (self.found)(Finding { severity, place: place.to_string(), fault: fault.to_string() });

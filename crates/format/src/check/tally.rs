@@ -13,7 +13,7 @@ impl Tally {
         if self.count == 0 {
             self.example = example();
         }
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
     }
 
     /// The sentence to tell, if there is anything to.
