@@ -7,7 +7,7 @@ use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::mbr;
 use crate::table::{Kind, Partition, Table, TableKind};
-use packfs_core::{Image, Result, usize_of};
+use packfs_core::{Image, Result, range_at, usize_of};
 use std::mem::{offset_of, size_of};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
@@ -29,11 +29,11 @@ pub(crate) struct Copy {
 
 impl Copy {
     fn entries_at(&self) -> u64 {
-        self.header.entries_lba.get() * self.sector_len
+        self.header.entries_lba.get().saturating_mul(self.sector_len)
     }
 
     fn at(&self) -> u64 {
-        self.header.my_lba.get() * self.sector_len
+        self.header.my_lba.get().saturating_mul(self.sector_len)
     }
 }
 
@@ -88,7 +88,10 @@ fn alternate(image: &dyn Image, sector_len: u64) -> Result<Option<(u64, u64)>> {
 
 /// The second copy: where the first says, or in the last sector.
 fn backup(image: &dyn Image, told: Option<(u64, u64)>) -> Result<Option<Copy>> {
-    let last = |sector_len: u64| ((image.len() / sector_len).checked_sub(1).unwrap_or(1), sector_len);
+    let last = |sector_len: u64| {
+        let count = image.len().checked_div(sector_len);
+        (count.and_then(|count| count.checked_sub(1)).unwrap_or(1), sector_len)
+    };
     for (lba, sector_len) in told.into_iter().chain(SECTOR_LENS.map(last)) {
         if lba > 1
             && let Ok(copy) = copy(image, lba, sector_len)?
@@ -147,7 +150,7 @@ fn entries(
     if count > ENTRIES_MAX {
         return Ok(Err(Corruption::EntryCount { at, found: count }));
     }
-    let len = u64::from(size) * u64::from(count);
+    let len = u64::from(size).saturating_mul(count.into());
     let found = header.entries_lba.get();
     let start = found.checked_mul(sector_len);
     let start = start.filter(|start| start.checked_add(len).is_some_and(|end| end <= image.len()));
@@ -177,22 +180,20 @@ fn table(copy: &Copy, is_backup: bool, mut faults: Vec<Corruption>) -> Table {
             Err(fault) => faults.push(fault),
         }
     }
-    let alternate = header.alternate_lba.get().saturating_mul(copy.sector_len);
-    let entries_at = copy.entries_at();
+    let alternate_lba = header.alternate_lba.get();
     let mut structures = vec![
         (0..SECTOR_LEN, "boot record"),
-        (copy.at()..copy.at() + copy.sector_len, "GPT header"),
-        (entries_at..entries_at + copy.entries.len() as u64, "GPT entries"),
+        (range_at(copy.at(), copy.sector_len), "GPT header"),
+        (range_at(copy.entries_at(), copy.entries.len() as u64), "GPT entries"),
     ];
     if !is_backup {
         // The second copy has its rows before its header.
         let rows_len = (copy.entries.len() as u64).next_multiple_of(copy.sector_len);
-        let end = alternate.saturating_add(copy.sector_len);
+        let alternate = alternate_lba.saturating_mul(copy.sector_len);
         structures.push((alternate.saturating_sub(rows_len)..alternate, "GPT entries"));
-        structures.push((alternate..end, "GPT header"));
+        structures.push((range_at(alternate, copy.sector_len), "GPT header"));
     }
-    let backup_at = if is_backup { copy.at() } else { alternate };
-    let kind = TableKind::Gpt { disk_guid: header.disk_guid, backup_at, is_backup };
+    let kind = TableKind::Gpt { disk_guid: header.disk_guid, alternate_lba, is_backup };
     Table { kind, sector_len: copy.sector_len, partitions, structures, faults }
 }
 

@@ -5,7 +5,10 @@
 //! a partition, but what boot sectors of file systems look like, so as not to take them for tables.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
-#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
+)]
 
 mod check;
 mod corruption;

@@ -5,7 +5,7 @@
 use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::table::{Kind, Partition, Table, TableKind};
-use packfs_core::{Image, Result};
+use packfs_core::{Image, Result, range_at};
 use std::collections::HashSet;
 use std::mem::size_of;
 use zerocopy::{FromZeros, IntoBytes};
@@ -89,11 +89,16 @@ pub(crate) fn read(image: &dyn Image) -> Result<Option<Table>> {
     Ok(Some(table))
 }
 
+/// Returns the offset of a sector.
+fn at_sector(lba: u64) -> u64 {
+    lba.saturating_mul(SECTOR_LEN)
+}
+
 /// A partition whose row counts from sector `base`.
 fn partition(number: u32, base: u64, entry: &MbrEntry) -> Partition {
     Partition {
         number,
-        start: (base + u64::from(entry.first.get())) * SECTOR_LEN,
+        start: at_sector(base.saturating_add(entry.first.get().into())),
         len: u64::from(entry.count.get()) * SECTOR_LEN,
         kind: Kind::Mbr(entry.kind),
         label: String::new(),
@@ -110,12 +115,12 @@ fn chain(
     table: &mut Table,
 ) -> Result<Result<(), Corruption>> {
     let base = u64::from(extended.first.get());
-    let end = base + u64::from(extended.count.get());
+    let end = base.saturating_add(extended.count.get().into());
     let mut link = base;
     loop {
-        let at = link * SECTOR_LEN;
+        let at = at_sector(link);
         if !(base..end).contains(&link) {
-            return Ok(Err(Corruption::LinkPlace { at, start: base * SECTOR_LEN, end: end * SECTOR_LEN }));
+            return Ok(Err(Corruption::LinkPlace { at, start: at_sector(base), end: at_sector(end) }));
         }
         if !seen.insert(link) {
             return Ok(Err(Corruption::LinkAgain { at }));
@@ -124,16 +129,16 @@ fn chain(
             return Ok(Err(Corruption::LinkCount { max: LINKS_MAX }));
         }
         let Some(record) = record(image, at)? else { return Ok(Err(Corruption::LinkSignature { at })) };
-        table.structures.push((at..at + RECORD_LEN, "extended boot record"));
+        table.structures.push((range_at(at, RECORD_LEN), "extended boot record"));
         // Two rows are used; some tools had partitions in the others, but those cannot be told from
         // rubbish.
         let rows = || record.entries.iter().take(2);
         for entry in rows().filter(|entry| is_used(entry) && !is_extended(entry)) {
             let last = table.partitions.iter().map(|it| it.number).max().unwrap_or(0);
-            table.partitions.push(partition(last.max(4) + 1, link, entry));
+            table.partitions.push(partition(last.max(4).saturating_add(1), link, entry));
         }
         match rows().find(|entry| is_used(entry) && is_extended(entry)) {
-            Some(next) => link = base + u64::from(next.first.get()),
+            Some(next) => link = base.saturating_add(next.first.get().into()),
             None => return Ok(Ok(())),
         }
     }

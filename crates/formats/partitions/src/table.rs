@@ -44,7 +44,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TableKind {
     Mbr { disk_id: u32 },
-    Gpt { disk_guid: [u8; 16], backup_at: u64, is_backup: bool },
+    Gpt { disk_guid: [u8; 16], alternate_lba: u64, is_backup: bool },
 }
 
 /// A table that was read.

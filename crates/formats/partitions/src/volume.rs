@@ -2,7 +2,7 @@
 
 use crate::corruption::Corruption;
 use crate::table::Table;
-use packfs_core::{Error, Image, Result};
+use packfs_core::{Error, Image, Result, len_of};
 use packfs_format::{ContainedFiles, Container, Extent, ExtentFrom, Facts, Finding, SpaceOwner};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -38,18 +38,18 @@ impl Container for PartitionsVolume {
     fn file_extents(
         &self,
         index: usize,
-        Range { start, end }: Range<u64>,
+        range: Range<u64>,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
         let partition = self.table.partitions.get(index);
         let partition = partition.ok_or_else(|| Error::failed(format!("no partition {index}")))?;
         let limit = self.image.len();
-        if partition.start.saturating_add(end) > limit {
+        if partition.start.saturating_add(range.end) > limit {
             let number = partition.number;
             return Err(Corruption::Beyond { number, end: partition.end(), limit }.into());
         }
-        let from = ExtentFrom::Stored(partition.start + start);
-        let _ = visit(Extent { offset: start, len: end - start, from });
+        let from = ExtentFrom::Stored(partition.start.saturating_add(range.start));
+        let _ = visit(Extent { offset: range.start, len: len_of(&range), from });
         Ok(())
     }
 

@@ -24,13 +24,13 @@ impl PartitionsVolume {
     /// Checks the second copy, which readers of a sound first copy do not look at until they need
     /// it.
     fn check_second_copy(&self, report: &mut Report<'_>) -> Result<()> {
-        let TableKind::Gpt { backup_at, is_backup, .. } = self.table.kind else { return Ok(()) };
+        let TableKind::Gpt { alternate_lba, is_backup, .. } = self.table.kind else { return Ok(()) };
         let sector_len = self.table.sector_len;
         if is_backup {
             report.warn("table", "the first copy is damaged, so the second is used");
             return Ok(());
         }
-        match gpt::copy(&*self.image, backup_at / sector_len, sector_len)? {
+        match gpt::copy(&*self.image, alternate_lba, sector_len)? {
             Err(fault) => report.warn("second copy", fault),
             Ok(second) => {
                 if let Ok(first) = gpt::copy(&*self.image, 1, sector_len)?
