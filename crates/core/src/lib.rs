@@ -36,7 +36,7 @@ pub use narrow::{u32_of, usize_of};
 pub use path::{ImagePath, IntoImagePath, Name};
 pub use processors::{processor_count, thread_count};
 pub use progress::{Progress, Silent, Stage, WithoutWarnings};
-pub use range::{len_of, range_at};
+pub use range::{blocks_of, len_of, parts_of, range_at};
 pub use similar::MostSimilar;
 pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};

@@ -6,7 +6,7 @@
 use crate::index::StoredBlock;
 use crate::volume::CloopVolume;
 use packfs_codec::{BlockRef, DecodedLen};
-use packfs_core::Result;
+use packfs_core::{Result, blocks_of};
 use packfs_format::{Extent, ExtentFrom, Extents};
 use std::ops::{ControlFlow, Range};
 
@@ -18,8 +18,7 @@ impl CloopVolume {
         range: Range<u64>,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
-        let block_len = u64::from(self.geometry.block_len);
-        let blocks = range.start / block_len..range.end.div_ceil(block_len);
+        let blocks = blocks_of(&range, self.geometry.block_len.into());
         let mut extents = Extents::new(range, visit);
         self.index.each(&*self.image, &self.geometry, blocks, &mut |_, row| {
             Ok(extents.push(self.extent(&row?)).is_continue())
@@ -30,7 +29,7 @@ impl CloopVolume {
 
     /// All that a block holds of the disk.
     fn extent(&self, stored: &StoredBlock) -> Extent {
-        let offset = stored.block * u64::from(self.geometry.block_len);
+        let offset = self.geometry.block_start(stored.block);
         let holds = self.geometry.block_holds(stored.block);
         let from = match stored.algorithm {
             None => ExtentFrom::Stored(stored.start),

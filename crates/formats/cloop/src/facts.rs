@@ -22,8 +22,8 @@ impl CloopVolume {
             // What is wrong with a row is for the check to say.
             if let Ok(row) = row {
                 let blocks = found.entry(row.algorithm).or_default();
-                blocks.count += 1;
-                blocks.bytes += u64::from(row.len);
+                blocks.count = blocks.count.saturating_add(1);
+                blocks.bytes = blocks.bytes.saturating_add(row.len.into());
             }
             Ok(true)
         })?;

@@ -8,7 +8,7 @@ use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::open::{Geometry, Version};
 use packfs_codec::Algorithm;
-use packfs_core::{Image, Result, usize_of};
+use packfs_core::{Image, Result, len_of, parts_of, range_at, usize_of};
 use std::ops::Range;
 use zerocopy::FromBytes;
 
@@ -30,6 +30,13 @@ pub(crate) struct StoredBlock {
     pub(crate) algorithm: Option<Algorithm>,
 }
 
+impl StoredBlock {
+    /// Returns the range of its stored bytes.
+    pub(crate) fn range(&self) -> Range<u64> {
+        range_at(self.start, self.len.into())
+    }
+}
+
 /// Starts of blocks that rows do not contain.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
@@ -45,12 +52,10 @@ impl Index {
         let mut starts = Vec::new();
         if geometry.version == Version::V3_0 {
             let mut at = geometry.data.start;
-            for first in (0..geometry.block_count).step_by(usize_of(STRIDE)) {
+            for blocks in parts_of(0..geometry.block_count, STRIDE) {
                 starts.push(at);
-                let count = STRIDE.min(geometry.block_count - first);
-                let sizes = read_rows(image, geometry.index.start + 4 * first, 4 * count)?;
-                // No overflow: each is less than 2^32, and there are less than 2^32 of them.
-                at += sizes.chunks_exact(4).map(number).sum::<u64>();
+                let sizes = read_rows(image, geometry.index.start, blocks, 4)?;
+                at = sizes.chunks_exact(4).map(number).fold(at, u64::saturating_add);
             }
             let limit = geometry.data.end;
             if at > limit {
@@ -71,14 +76,13 @@ impl Index {
         blocks: Range<u64>,
         visit: &mut dyn FnMut(u64, Result<StoredBlock>) -> Result<bool>,
     ) -> Result<()> {
-        let end = blocks.end.min(geometry.block_count);
-        let mut first = blocks.start;
-        while first < end {
-            // Sizes add up from where a sum was kept.
-            let from = if geometry.version == Version::V3_0 { first / STRIDE * STRIDE } else { first };
-            let count = ROWS_AT_ONCE.min(end - from);
-            for row in self.rows(image, geometry, from, count)? {
-                if row.block < first {
+        let Range { start, end } = blocks;
+        // Sizes add up from where a sum was kept.
+        let before = if geometry.version == Version::V3_0 { start % STRIDE } else { 0 };
+        let from = start.saturating_sub(before);
+        for part in parts_of(from..end.min(geometry.block_count), ROWS_AT_ONCE) {
+            for row in self.rows(image, geometry, part)? {
+                if row.block < start {
                     continue;
                 }
                 let checked = row.check(geometry);
@@ -86,21 +90,21 @@ impl Index {
                     return Ok(());
                 }
             }
-            first = from + count;
         }
         Ok(())
     }
 
-    /// So many rows from a block on, as they are.
-    fn rows(&self, image: &dyn Image, geometry: &Geometry, first: u64, count: u64) -> Result<Vec<Row>> {
+    /// The rows of these blocks, as they are.
+    fn rows(&self, image: &dyn Image, geometry: &Geometry, blocks: Range<u64>) -> Result<Vec<Row>> {
         let row_len = geometry.version.row_len();
-        let at = geometry.index.start + first * row_len;
+        let first = blocks.start;
         // Where rows are offsets, the one after says where a block ends.
         let further = u64::from(!matches!(geometry.version, Version::Accelerated | Version::V3_0));
-        let raw = read_rows(image, at, (count + further) * row_len)?;
+        let end = blocks.end.saturating_add(further);
+        let raw = read_rows(image, geometry.index.start, first..end, row_len)?;
         let raw: Vec<&[u8]> = raw.chunks_exact(usize_of(row_len)).collect();
         let pairs = (first..).zip(raw.iter().copied().zip(raw.iter().copied().skip(1)));
-        let mut rows = Vec::with_capacity(usize_of(count));
+        let mut rows = Vec::with_capacity(usize_of(len_of(&blocks)));
         match geometry.version {
             Version::Accelerated => {
                 let infos = raw.iter().filter_map(|row| BlockInfo::ref_from_bytes(row).ok());
@@ -118,7 +122,7 @@ impl Index {
                 }
             }
             Version::Alpha3 => {
-                let flags = read_rows(image, geometry.flags_at + 4 * first, 4 * count)?;
+                let flags = read_rows(image, geometry.flags.start, blocks, 4)?;
                 let flags = flags.as_chunks().0.iter().map(|flags| How::Flags(u32::from_be_bytes(*flags)));
                 for ((block, (this, next)), how) in pairs.zip(flags) {
                     rows.push(Row { block, start: number(this), end: number(next), how });
@@ -172,7 +176,7 @@ impl Row {
         if end <= start || end > data.end {
             return Err(Corruption::BlockEnd { block, start, found: end, limit: data.end }.into());
         }
-        let (len, max) = (end - start, geometry.stored_max());
+        let (len, max) = (len_of(&(start..end)), geometry.stored_max());
         let Some(stored_len) = u32::try_from(len).ok().filter(|_| len <= max) else {
             return Err(Corruption::BlockLength { block, found: len, max }.into());
         };
@@ -199,9 +203,10 @@ impl Row {
     }
 }
 
-fn read_rows(image: &dyn Image, at: u64, len: u64) -> Result<Vec<u8>> {
-    let mut raw = vec![0; usize_of(len)];
-    image.read_exact_at(at, &mut raw)?;
+/// Reads rows of a table that starts at `table`.
+fn read_rows(image: &dyn Image, table: u64, rows: Range<u64>, row_len: u64) -> Result<Vec<u8>> {
+    let mut raw = vec![0; usize_of(len_of(&rows).saturating_mul(row_len))];
+    image.read_exact_at(table.saturating_add(rows.start.saturating_mul(row_len)), &mut raw)?;
     Ok(raw)
 }
 

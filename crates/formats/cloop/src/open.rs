@@ -6,7 +6,7 @@
 
 use crate::corruption::Corruption;
 use crate::disk::*;
-use packfs_core::{Error, Image, Result};
+use packfs_core::{Error, Image, Result, range_at};
 use std::mem::size_of;
 use std::ops::Range;
 use zerocopy::{FromZeros, IntoBytes};
@@ -61,7 +61,7 @@ impl Version {
     fn row_count(self, blocks: u64) -> u64 {
         match self {
             Version::Accelerated | Version::V3_0 => blocks,
-            _ => blocks + 1,
+            _ => blocks.saturating_add(1),
         }
     }
 }
@@ -78,7 +78,7 @@ pub(crate) struct Geometry {
     /// The rows of the index.
     pub(crate) index: Range<u64>,
     /// The flags of blocks, in the unreleased version 3.
-    pub(crate) flags_at: u64,
+    pub(crate) flags: Range<u64>,
     /// Range that blocks may lie in.
     pub(crate) data: Range<u64>,
     pub(crate) block_len: u32,
@@ -135,10 +135,10 @@ impl Geometry {
             tail: 0..0,
             data: index.end..len,
             index,
-            flags_at: 0,
+            flags: 0..0,
             block_len,
             block_count: blocks,
-            disk_len: blocks * u64::from(block_len),
+            disk_len: blocks.saturating_mul(block_len.into()),
         })
     }
 
@@ -146,13 +146,17 @@ impl Geometry {
     /// which is the most.
     pub(crate) fn stored_max(&self) -> u64 {
         let len = u64::from(self.block_len);
-        len + len / 16 + 128
+        len.saturating_add(len / 16).saturating_add(128)
+    }
+
+    /// Returns the start of a block on the disk.
+    pub(crate) fn block_start(&self, block: u64) -> u64 {
+        block.saturating_mul(self.block_len.into())
     }
 
     /// Returns the number of bytes of the disk in a block.
     pub(crate) fn block_holds(&self, block: u64) -> u64 {
-        let start = block * u64::from(self.block_len);
-        self.disk_len.saturating_sub(start).min(self.block_len.into())
+        self.disk_len.saturating_sub(self.block_start(block)).min(self.block_len.into())
     }
 }
 
@@ -161,6 +165,14 @@ fn index_at(at: u64, version: Version, blocks: u64, limit: u64) -> Result<Range<
     let end = rows.checked_mul(row_len).and_then(|len| at.checked_add(len)).filter(|end| *end <= limit);
     let end = end.ok_or(Corruption::IndexEnd { at, rows, row_len, limit })?;
     Ok(at..end)
+}
+
+/// The index that ends at `end` and does not start before `min`.
+fn index_before(end: u64, version: Version, blocks: u64, min: u64) -> Result<Range<u64>> {
+    let (rows, row_len) = (version.row_count(blocks), version.row_len());
+    let start = rows.checked_mul(row_len).and_then(|len| end.checked_sub(len)).filter(|start| *start >= min);
+    let start = start.ok_or(Corruption::IndexEnd { at: min, rows, row_len, limit: end })?;
+    Ok(start..end)
 }
 
 fn block_len(found: u32) -> Result<u32> {
@@ -209,8 +221,8 @@ fn starts_as_0_68(image: &dyn Image, head: &Head) -> Result<bool> {
     if !head.preamble.starts_with(INTERPRETER) || block_len(head.block_size.get()).is_err() {
         return Ok(false);
     }
-    let first = u64::from(first_words(image)?[0]);
-    Ok(first == HEAD_LEN + 4 * (u64::from(head.num_blocks.get()) + 1))
+    let index = index_at(HEAD_LEN, Version::V0_68, head.num_blocks.get().into(), u64::MAX)?;
+    Ok(index.end == u64::from(first_words(image)?[0]))
 }
 
 /// The first words after a head; zeros where the file ends.
@@ -236,23 +248,20 @@ fn read_footer(image: &dyn Image) -> Result<Option<Head>> {
 fn footer_last(len: u64, head: &Head) -> Result<Geometry> {
     let block_len = block_len(head.block_size.get())?;
     let blocks = u64::from(head.num_blocks.get());
-    let at = len - HEAD_LEN;
+    let at = len.saturating_sub(HEAD_LEN);
     let version = Version::V4Footer;
-    let (rows, row_len) = (version.row_count(blocks), version.row_len());
-    // No overflow: both are less than 2^33.
-    let start = at.checked_sub(rows * row_len);
-    let start = start.ok_or(Corruption::IndexEnd { at: 0, rows, row_len, limit: at })?;
+    let index = index_before(at, version, blocks, 0)?;
     Ok(Geometry {
         version,
         image_len: len,
         head: at..len,
         tail: 0..0,
-        index: start..at,
-        flags_at: 0,
-        data: 0..start,
+        flags: 0..0,
+        data: 0..index.start,
+        index,
         block_len,
         block_count: blocks,
-        disk_len: blocks * u64::from(block_len),
+        disk_len: blocks.saturating_mul(block_len.into()),
     })
 }
 
@@ -269,20 +278,18 @@ fn sizes_last(image: &dyn Image, block_len: u32) -> Result<Geometry> {
         return Err(Error::unsupported("cloop image", what));
     }
     let blocks = u64::from(tail.num_blocks.get());
-    let (rows, row_len) = (version.row_count(blocks), version.row_len());
-    let start = at.checked_sub(rows * row_len).filter(|start| *start >= HEAD_LEN);
-    let start = start.ok_or(Corruption::IndexEnd { at: HEAD_LEN, rows, row_len, limit: at })?;
+    let index = index_before(at, version, blocks, HEAD_LEN)?;
     Ok(Geometry {
         version,
         image_len: len,
         head: 0..HEAD_LEN,
         tail: at..len,
-        index: start..at,
-        flags_at: 0,
-        data: HEAD_LEN..start,
+        flags: 0..0,
+        data: HEAD_LEN..index.start,
+        index,
         block_len,
         block_count: blocks,
-        disk_len: blocks * u64::from(block_len),
+        disk_len: blocks.saturating_mul(block_len.into()),
     })
 }
 
@@ -300,7 +307,7 @@ fn alpha(image: &dyn Image, tail: &AlphaTail) -> Result<Geometry> {
         return Err(Error::unsupported("cloop image", what));
     }
     let len = image.len();
-    let tail_at = len - size_of::<AlphaTail>() as u64;
+    let tail_at = len.saturating_sub(size_of::<AlphaTail>() as u64);
     let (found, limit) = (tail.table_offset.get(), tail_at);
     let index_start = found.checked_add(size_of::<AlphaTable>() as u64).filter(|end| *end <= limit);
     let index_start = index_start.ok_or(Corruption::TableStart { found, limit })?;
@@ -310,13 +317,13 @@ fn alpha(image: &dyn Image, tail: &AlphaTail) -> Result<Geometry> {
     let blocks = u64::from(table.num_blocks.get());
     let version = Version::Alpha3;
     let index = index_at(index_start, version, blocks, limit)?;
-    let flags_end = index.end + 4 * blocks;
-    if flags_end > limit {
+    let flags = range_at(index.end, blocks.saturating_mul(4));
+    if flags.end > limit {
         return Err(Corruption::IndexEnd { at: index.end, rows: blocks, row_len: 4, limit }.into());
     }
     let disk_len = table.original_size.get();
-    let whole = blocks * u64::from(block_len);
-    if disk_len > whole || disk_len + u64::from(block_len) <= whole {
+    let unfilled = blocks.saturating_mul(block_len.into()).checked_sub(disk_len);
+    if unfilled.is_none_or(|len| len >= block_len.into()) {
         return Err(Corruption::DiskLength { found: disk_len, blocks, block_len }.into());
     }
     Ok(Geometry {
@@ -324,7 +331,7 @@ fn alpha(image: &dyn Image, tail: &AlphaTail) -> Result<Geometry> {
         image_len: len,
         head: found..index_start,
         tail: tail_at..len,
-        flags_at: index.end,
+        flags,
         index,
         data: 0..found,
         block_len,

@@ -13,20 +13,17 @@ impl CloopVolume {
         let mut claims: Vec<(Range<u64>, &'static str)> = vec![
             (geometry.head.clone(), "header"),
             (geometry.index.clone(), "index"),
+            (geometry.flags.clone(), "index"),
             (geometry.tail.clone(), "tail"),
         ];
-        if geometry.version == Version::Alpha3 {
-            claims.push((geometry.flags_at..geometry.flags_at + 4 * geometry.block_count, "index"));
-        }
         let mut run = 0..0;
         self.index.each(&*self.image, geometry, 0..geometry.block_count, &mut |_, row| {
-            let row = row?;
-            let end = row.start + u64::from(row.len);
+            let block = row?.range();
             // Blocks mostly lie one after the other.
-            if run.end == row.start && !run.is_empty() {
-                run.end = end;
+            if run.end == block.start && !run.is_empty() {
+                run.end = block.end;
             } else {
-                claims.push((std::mem::replace(&mut run, row.start..end), "file data"));
+                claims.push((std::mem::replace(&mut run, block), "file data"));
             }
             Ok(true)
         })?;
@@ -46,8 +43,7 @@ impl CloopVolume {
                 _ => geometry.block_count.saturating_sub(1),
             };
             self.index.each(&*self.image, geometry, first..geometry.block_count, &mut |_, row| {
-                let row = row?;
-                len = len.max(row.start + u64::from(row.len));
+                len = len.max(row?.range().end);
                 Ok(true)
             })?;
         }

@@ -5,7 +5,7 @@ use crate::open::Version;
 use crate::volume::CloopVolume;
 use packfs_core::Result;
 use packfs_format::Finding;
-use packfs_format::check::{Report, Tally};
+use packfs_format::check::{Report, Tally, check_unused};
 
 /// Larger blocks are more than modules of Linux had buffers for.
 const BLOCK_LEN_USUAL: u32 = 128 << 10;
@@ -19,7 +19,7 @@ impl CloopVolume {
         self.check_geometry(&mut report)?;
         let is_sound = self.check_blocks(&mut report)?;
         if is_sound {
-            self.check_space(&mut report)?;
+            check_unused(&self.space_owners()?, &mut report);
         }
         Ok(())
     }
@@ -83,15 +83,5 @@ impl CloopVolume {
             report.warn("index", text);
         }
         Ok(is_sound)
-    }
-
-    fn check_space(&self, report: &mut Report<'_>) -> Result<()> {
-        let owners = self.space_owners()?;
-        let unused = owners.iter().filter(|owner| owner.owner == "unused");
-        let (count, len) = unused.fold((0_u64, 0), |(count, len), owner| (count + 1, len + owner.len));
-        if count > 0 {
-            report.note("image", format_args!("{len} bytes in {count} places that nothing refers to"));
-        }
-        Ok(())
     }
 }

@@ -7,11 +7,9 @@
 
 mod order;
 mod rules;
-mod space;
 mod tables;
 mod tree;
 
 pub(crate) use rules::TreeRules;
-pub(crate) use space::{check_behind, check_unused};
 pub(crate) use tables::{check_ids, check_tables};
 pub(crate) use tree::check_tree;

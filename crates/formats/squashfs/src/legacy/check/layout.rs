@@ -1,10 +1,9 @@
 //! Checks of the image as a whole: superblock values that readers ignore, unused space, padding.
 
-use crate::check::{check_behind, check_unused};
 use crate::legacy::disk::*;
 use crate::legacy::volume::LegacyVolume;
 use packfs_core::Result;
-use packfs_format::check::Report;
+use packfs_format::check::{Report, check_behind, check_unused};
 
 impl LegacyVolume {
     pub(super) fn check_layout(&self, report: &mut Report<'_>) {

@@ -1,13 +1,12 @@
 //! Checks of the image as a whole: the order of tables, codec options, flags, unused space,
 //! padding.
 
-use crate::check::{check_behind, check_unused};
 use crate::v4::disk::*;
 use crate::v4::volume::SquashfsVolume;
 use crate::{PADDING_UNIT, SQUASHFS_METADATA_SIZE, Table};
 use packfs_codec::Algorithm;
 use packfs_core::Result;
-use packfs_format::check::Report;
+use packfs_format::check::{Report, check_behind, check_unused};
 
 const REFUSED_BY_LINUX: &str = "Linux 5.12 and later refuse to mount it";
 /// Longest distance between the starts of two metadata blocks of a table.

@@ -1,0 +1,39 @@
+//! Checks of the space that no structure takes.
+
+use super::Report;
+use crate::SpaceOwner;
+use packfs_core::{Image, Result, len_of, parts_of, range_at, usize_of};
+use std::ops::Range;
+
+/// Most of the space after an image that is searched, in bytes.
+const BEHIND_LEN_MAX: u64 = 1 << 20;
+/// Bytes read at once.
+const PART_LEN: u64 = 1 << 16;
+
+/// Reports how much of an image nothing refers to.
+pub fn check_unused<'a>(owners: impl IntoIterator<Item = &'a SpaceOwner>, report: &mut Report<'_>) {
+    let (mut count, mut len) = (0_u64, 0_u64);
+    for unused in owners.into_iter().filter(|owner| owner.owner == "unused") {
+        (count, len) = (count.saturating_add(1), len.saturating_add(unused.len));
+    }
+    if count > 0 {
+        report.note("image", format_args!("{len} bytes in {count} places that nothing refers to"));
+    }
+}
+
+/// Searches `behind`, the space after an image, for data. Returns true if there is none.
+///
+/// Errors: `Io`.
+pub fn check_behind(image: &dyn Image, behind: Range<u64>, report: &mut Report<'_>) -> Result<bool> {
+    let end = behind.end.min(range_at(behind.start, BEHIND_LEN_MAX).end);
+    let mut bytes = vec![0; usize_of(PART_LEN)];
+    for part in parts_of(behind.start..end, PART_LEN) {
+        bytes.truncate(usize_of(len_of(&part)));
+        image.read_exact_at(part.start, &mut bytes)?;
+        if let Some((at, _)) = part.zip(&bytes).find(|(_, byte)| **byte != 0) {
+            report.note("padding", format_args!("data behind the image's end, first at {at:#x}"));
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
