@@ -11,12 +11,12 @@ use crate::open::Pointers;
 use crate::volume::CramfsVolume;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
-use packfs_core::{FileType, Result, usize_of};
+use packfs_core::{FileType, Result, blocks_of, len_of, parts_of, range_at, u32_of, usize_of};
 use packfs_format::{Extent, ExtentFrom, Extents, InodeId};
 use std::ops::{ControlFlow, Range};
 
 /// Pointers that are read at once.
-const POINTERS_PART: u32 = 4096;
+const POINTERS_PART: u64 = 4096;
 
 /// Storage of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) enum StoredAs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     /// Its number in the file.
-    pub(crate) index: u32,
+    pub(crate) index: u64,
     /// Offset of its stored bytes.
     pub(crate) at: u64,
     /// Number of stored bytes.
@@ -42,6 +42,13 @@ pub(crate) struct Block {
     pub(crate) stored_as: StoredAs,
     /// Set if its pointer contains its start.
     pub(crate) is_direct: bool,
+}
+
+impl Block {
+    /// Returns the range of its stored bytes.
+    pub(crate) fn stored(&self) -> Range<u64> {
+        range_at(self.at, self.len.into())
+    }
 }
 
 impl CramfsVolume {
@@ -61,8 +68,7 @@ impl CramfsVolume {
             return Ok(());
         }
         let block_len = u64::from(self.geometry.block_len);
-        let index = |block: u64| u32::try_from(block).unwrap_or(u32::MAX);
-        let blocks = index(range.start / block_len)..index(range.end.div_ceil(block_len));
+        let blocks = blocks_of(&range, block_len);
         let mut extents = Extents::new(range, visit);
         let _ = self.each_block(&inode, blocks, &mut |block| push(&mut extents, &block, block_len))?;
         extents.finish();
@@ -73,25 +79,23 @@ impl CramfsVolume {
     pub(crate) fn each_block(
         &self,
         inode: &RawInode,
-        blocks: Range<u32>,
+        blocks: Range<u64>,
         visit: &mut dyn FnMut(Block) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let geometry = &self.geometry;
-        let first_at = u64::from(inode.raw.offset);
-        let blocks = blocks.start..blocks.end.min(inode.block_count(geometry));
         // The pointer before says where a block starts.
-        let mut next = blocks.start.saturating_sub(1);
-        let mut start = first_at + inode.pointers_len(geometry);
-        while next < blocks.end {
-            let count = (blocks.end - next).min(POINTERS_PART);
-            let mut bytes = vec![0; (count * POINTER_LEN) as usize];
-            self.image.read_exact_at(first_at + u64::from(next * POINTER_LEN), &mut bytes)?;
-            for (index, at) in (next..next + count).zip((0..).step_by(POINTER_LEN as usize)) {
-                let pointer = word_at(geometry.order, &bytes, at);
-                let place = Place { what: "block pointer", at: first_at + u64::from(index * POINTER_LEN) };
+        let first = blocks.start.saturating_sub(1);
+        let mut start = inode.pointers(geometry).end;
+        for part in parts_of(first..blocks.end.min(inode.block_count(geometry)), POINTERS_PART) {
+            let mut pointers = vec![[0; POINTER_LEN as usize]; usize_of(len_of(&part))];
+            self.image.read_exact_at(inode.pointer_at(part.start), pointers.as_flattened_mut())?;
+            for (index, pointer) in part.zip(pointers) {
+                let pointer = geometry.order.word(pointer);
+                let place = Place { what: "block pointer", at: inode.pointer_at(index) };
                 if index >= blocks.start {
-                    let left = inode.raw.size - index * geometry.block_len;
-                    let decoded_len = left.min(geometry.block_len);
+                    let passed = index.saturating_mul(geometry.block_len.into());
+                    let left = u64::from(inode.raw.size).saturating_sub(passed);
+                    let decoded_len = u32_of(left).min(geometry.block_len);
                     let block = self.block(Wanted { index, decoded_len, place, start }, pointer)?;
                     if visit(block).is_break() {
                         return Ok(ControlFlow::Break(()));
@@ -99,7 +103,6 @@ impl CramfsVolume {
                 }
                 start = self.end_of(pointer, place)?;
             }
-            next += count;
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -115,10 +118,10 @@ impl CramfsVolume {
         }
         let start = direct_start(pointer);
         if pointer & CRAMFS_BLK_FLAG_UNCOMPRESSED != 0 {
-            return Ok(start + u64::from(self.geometry.block_len));
+            return Ok(start.saturating_add(self.geometry.block_len.into()));
         }
         let len = self.direct_len(start, place)?;
-        Ok(start + DIRECT_HEADER_LEN + u64::from(len))
+        Ok(start.saturating_add(DIRECT_HEADER_LEN).saturating_add(len.into()))
     }
 
     /// The length before a compressed block that is pointed to directly.
@@ -143,7 +146,7 @@ impl CramfsVolume {
             if is_plain {
                 (start, u64::from(decoded_len))
             } else {
-                (start + DIRECT_HEADER_LEN, u64::from(self.direct_len(start, place)?))
+                (start.saturating_add(DIRECT_HEADER_LEN), u64::from(self.direct_len(start, place)?))
             }
         } else {
             let end = u64::from(if extended { pointer & POINTER_MASK } else { pointer });
@@ -168,7 +171,7 @@ impl CramfsVolume {
     /// Checks that data lies where data may lie.
     fn check_data(&self, start: u64, len: u64, place: Place) -> Result<()> {
         let (min, end) = (self.geometry.start(), self.geometry.end);
-        if start < min || start + len > end {
+        if start < min || range_at(start, len).end > end {
             return Err(Corruption::DataRange { place, start, len, min, end }.into());
         }
         Ok(())
@@ -177,7 +180,7 @@ impl CramfsVolume {
 
 /// A block whose pointer was read.
 struct Wanted {
-    index: u32,
+    index: u64,
     decoded_len: u32,
     /// Place of the pointer.
     place: Place,
@@ -192,7 +195,7 @@ fn direct_start(pointer: u32) -> u64 {
 
 /// Hands out a block as extents.
 fn push(extents: &mut Extents<'_>, block: &Block, block_len: u64) -> ControlFlow<()> {
-    let offset = u64::from(block.index) * block_len;
+    let offset = block.index.saturating_mul(block_len);
     let len = u64::from(block.decoded_len);
     match block.stored_as {
         StoredAs::Hole => extents.push(Extent { offset, len, from: ExtentFrom::Hole }),
@@ -202,7 +205,7 @@ fn push(extents: &mut Extents<'_>, block: &Block, block_len: u64) -> ControlFlow
             if extents.push(Extent { offset, len: stored_len, from: stored }).is_break() {
                 return ControlFlow::Break(());
             }
-            let (offset, len) = (offset + stored_len, len - stored_len);
+            let (offset, len) = (offset.saturating_add(stored_len), len.saturating_sub(stored_len));
             extents.push(Extent { offset, len, from: ExtentFrom::Hole })
         }
         StoredAs::Compressed(algorithm) => {

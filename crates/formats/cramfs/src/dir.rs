@@ -24,9 +24,9 @@ pub(crate) struct Listing<'a> {
     len: u32,
     /// Bytes passed.
     at: u32,
-    /// Bytes from `part_at` on.
+    /// Bytes of the listing, of which `taken` were passed.
     part: Vec<u8>,
-    part_at: u32,
+    taken: usize,
     /// Name of the entry read last, without its padding.
     pub(crate) name: Vec<u8>,
 }
@@ -42,33 +42,33 @@ impl Listing<'_> {
         let order = self.volume.geometry.order;
         let inode = CramfsInode::parse(order, &array_at(self.take(INODE_LEN)?, 0));
         let padded = self.take(inode.name_len)?;
-        let name_len = padded.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
         let mut name = padded.to_vec();
-        name.truncate(name_len);
+        name.truncate(padded.iter().rev().skip_while(|byte| **byte == 0).count());
         Name::new(&name).map_err(|fault| Corruption::EntryName { place, fault })?;
         self.name = name;
         Ok(Some((InodeId(place.at), inode)))
     }
 
     fn place(&self) -> Place {
-        Place { what: "directory entry", at: self.start + u64::from(self.at) }
+        Place { what: "directory entry", at: self.start.saturating_add(self.at.into()) }
     }
 
     /// The next bytes of the listing.
     fn take(&mut self, wanted: u32) -> Result<&[u8]> {
-        let left = self.len - self.at;
+        let left = self.len.saturating_sub(self.at);
         if wanted > left {
             return Err(Corruption::ListingEnd { place: self.place(), left, wanted }.into());
         }
-        if (self.at - self.part_at + wanted) as usize > self.part.len() {
+        if self.part.len().saturating_sub(self.taken) < wanted as usize {
             self.part.resize(left.min(PART_LEN) as usize, 0);
-            self.part_at = self.at;
-            let from = self.start + u64::from(self.at);
-            self.volume.image.read_exact_at(from, &mut self.part)?;
+            self.taken = 0;
+            let at = self.place().at;
+            self.volume.image.read_exact_at(at, &mut self.part)?;
         }
-        let start = (self.at - self.part_at) as usize;
-        self.at += wanted;
-        Ok(self.part.get(start..start + wanted as usize).unwrap_or_default())
+        self.at = self.at.saturating_add(wanted);
+        let start = self.taken;
+        self.taken = start.saturating_add(wanted as usize);
+        Ok(self.part.get(start..self.taken).unwrap_or_default())
     }
 }
 
@@ -76,7 +76,7 @@ impl CramfsVolume {
     /// A directory's listing, from `at` bytes after its start on.
     pub(crate) fn listing(&self, dir: &RawInode, at: u32) -> Listing<'_> {
         let (start, len) = (u64::from(dir.raw.offset), dir.raw.size);
-        Listing { volume: self, start, len, at, part: Vec::new(), part_at: at, name: Vec::new() }
+        Listing { volume: self, start, len, at, part: Vec::new(), taken: 0, name: Vec::new() }
     }
 
     fn raw_dir(&self, id: InodeId) -> Result<RawInode> {

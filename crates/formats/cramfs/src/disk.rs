@@ -135,10 +135,10 @@ impl ByteOrder {
     /// machines, and from its high bits on the others.
     fn split(self, word: u32, first_width: u32) -> (u32, u32) {
         match self {
-            ByteOrder::Little => (word & ((1 << first_width) - 1), word >> first_width),
+            ByteOrder::Little => (low_bits(word, first_width), word.unbounded_shr(first_width)),
             ByteOrder::Big => {
-                let second_width = 32 - first_width;
-                (word >> second_width, word & ((1 << second_width) - 1))
+                let second_width = u32::BITS.saturating_sub(first_width);
+                (word.unbounded_shr(second_width), low_bits(word, second_width))
             }
         }
     }
@@ -146,10 +146,14 @@ impl ByteOrder {
     /// The inverse of [`ByteOrder::split`]; both fields have to fit.
     fn join(self, first: u32, first_width: u32, second: u32) -> u32 {
         match self {
-            ByteOrder::Little => first | second << first_width,
-            ByteOrder::Big => first << (32 - first_width) | second,
+            ByteOrder::Little => first | second.unbounded_shl(first_width),
+            ByteOrder::Big => first.unbounded_shl(u32::BITS.saturating_sub(first_width)) | second,
         }
     }
+}
+
+fn low_bits(word: u32, width: u32) -> u32 {
+    word & !u32::MAX.unbounded_shl(width)
 }
 
 const MODE_WIDTH: u32 = 16;
@@ -256,11 +260,7 @@ impl CramfsSuper {
 
 /// A part of a structure; zeros where that is shorter.
 pub(crate) fn array_at<const LEN: usize>(bytes: &[u8], at: usize) -> [u8; LEN] {
-    let mut part = [0; LEN];
-    if let Some(found) = bytes.get(at..at + LEN) {
-        part.copy_from_slice(found);
-    }
-    part
+    bytes.get(at..).and_then(|rest| rest.first_chunk().copied()).unwrap_or([0; LEN])
 }
 
 /// A word of a structure.

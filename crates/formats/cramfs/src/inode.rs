@@ -7,8 +7,9 @@ use crate::corruption::{Corruption, LINK_LEN_MAX, Place};
 use crate::disk::*;
 use crate::open::Geometry;
 use crate::volume::CramfsVolume;
-use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp};
+use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp, range_at};
 use packfs_format::{Inode, InodeId, InodeKind, Volume};
+use std::ops::Range;
 
 /// An inode, as stored.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +36,7 @@ impl RawInode {
         let (place, size) = (self.place, self.raw.size);
         let (min, end) = (geometry.start(), geometry.end);
         let start = u64::from(self.raw.offset);
-        let lies_outside = |len: u64| len > 0 && (start < min || start + len > end);
+        let lies_outside = |len| len > 0 && (start < min || range_at(start, len).end > end);
         match self.file_type {
             FileType::Directory if lies_outside(size.into()) => {
                 Err(Corruption::ListingRange { place, start, len: size.into(), min, end }.into())
@@ -52,13 +53,23 @@ impl RawInode {
     }
 
     /// Returns the number of blocks of a file or a link target.
-    pub(crate) fn block_count(&self, geometry: &Geometry) -> u32 {
-        self.raw.size.div_ceil(geometry.block_len)
+    pub(crate) fn block_count(&self, geometry: &Geometry) -> u64 {
+        self.raw.size.div_ceil(geometry.block_len).into()
     }
 
     /// Length of the pointers of a file or a target, in bytes.
     pub(crate) fn pointers_len(&self, geometry: &Geometry) -> u64 {
-        u64::from(self.block_count(geometry)) * u64::from(POINTER_LEN)
+        self.block_count(geometry).saturating_mul(POINTER_LEN.into())
+    }
+
+    /// Returns the range of the pointers of a file or a target.
+    pub(crate) fn pointers(&self, geometry: &Geometry) -> Range<u64> {
+        range_at(self.raw.offset.into(), self.pointers_len(geometry))
+    }
+
+    /// Returns the offset of the pointer of a block.
+    pub(crate) fn pointer_at(&self, block: u64) -> u64 {
+        u64::from(self.raw.offset).saturating_add(block.saturating_mul(POINTER_LEN.into()))
     }
 
     /// Returns the blocks that Linux's `get_cramfs_inode` counts: the length of everything with

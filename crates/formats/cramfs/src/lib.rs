@@ -7,7 +7,10 @@
 //! the host.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
-#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
+)]
 
 mod check;
 mod corruption;
@@ -22,6 +25,7 @@ mod options;
 #[allow(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
+    clippy::arithmetic_side_effects,
     reason = "what it indexes and counts is its own"
 )]
 mod pack;

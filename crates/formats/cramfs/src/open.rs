@@ -51,7 +51,7 @@ impl Geometry {
 
     /// Returns the first offset of entries, pointers and data.
     pub(crate) fn start(&self) -> u64 {
-        self.super_block_at + SUPER_LEN
+        self.super_block_at.saturating_add(SUPER_LEN)
     }
 
     /// Reads and checks.
@@ -103,7 +103,7 @@ impl Geometry {
 pub(crate) fn find_super_block(image: &dyn Image) -> Result<Option<(u64, ByteOrder)>> {
     for at in SUPER_STARTS {
         let mut magic = [0; 4];
-        if image.len() < at + SUPER_LEN || image.read_at(at, &mut magic)? < magic.len() {
+        if image.len() < at.saturating_add(SUPER_LEN) || image.read_at(at, &mut magic)? < magic.len() {
             break;
         }
         if let Some(order) = ByteOrder::of_magic(magic) {
@@ -145,7 +145,7 @@ fn check_root(geometry: &Geometry) -> Result<()> {
     }
     let (found, min) = (u64::from(root.offset), geometry.start());
     let is_empty = found == 0 && root.size == 0;
-    let is_usual = SUPER_STARTS.iter().any(|start| found == start + SUPER_LEN);
+    let is_usual = found.checked_sub(SUPER_LEN).is_some_and(|start| SUPER_STARTS.contains(&start));
     let may_start = found >= min && (is_usual || geometry.flag(CRAMFS_FLAG_SHIFTED_ROOT_OFFSET));
     if is_empty || may_start { Ok(()) } else { Err(Corruption::RootOffset { found, min }.into()) }
 }

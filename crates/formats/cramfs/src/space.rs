@@ -7,7 +7,7 @@ use crate::disk::DIRECT_HEADER_LEN;
 use crate::inode::RawInode;
 use crate::volume::CramfsVolume;
 use crate::walk::{Budget, Contents, has_blocks};
-use packfs_core::{FileType, Result};
+use packfs_core::{FileType, Result, range_at};
 use packfs_format::{SpaceOwner, space_owners};
 use std::ops::{ControlFlow, Range};
 
@@ -63,9 +63,8 @@ impl CramfsVolume {
         let mut budget = Budget::of(self);
         let mut contents = Contents::default();
         self.each_inode(|inode| {
-            let start = u64::from(inode.raw.offset);
             if inode.file_type == FileType::Directory {
-                claims.add(start..start + u64::from(inode.raw.size), "directories");
+                claims.add(range_at(inode.raw.offset.into(), inode.raw.size.into()), "directories");
             } else if has_blocks(inode) && contents.is_new(inode) {
                 budget.spend(inode.place, inode.pointers_len(geometry))?;
                 self.claim_blocks(inode, &mut claims)?;
@@ -77,8 +76,7 @@ impl CramfsVolume {
 
     fn claim_blocks(&self, inode: &RawInode, claims: &mut Claims) -> Result<()> {
         let geometry = &self.geometry;
-        let start = u64::from(inode.raw.offset);
-        claims.add(start..start + inode.pointers_len(geometry), "block pointers");
+        claims.add(inode.pointers(geometry), "block pointers");
         let mut last = 0..0;
         let _ = self.each_block(inode, 0..inode.block_count(geometry), &mut |block| {
             if block.len > 0 {
@@ -86,7 +84,7 @@ impl CramfsVolume {
                     (true, StoredAs::Compressed(_)) => DIRECT_HEADER_LEN,
                     _ => 0,
                 };
-                let range = block.at - header_len..block.at + u64::from(block.len);
+                let range = block.at.saturating_sub(header_len)..block.stored().end;
                 claims.add(range.clone(), "file data");
                 last = range;
             }

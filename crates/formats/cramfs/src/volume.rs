@@ -43,7 +43,7 @@ impl Volume for CramfsVolume {
     }
 
     fn root(&self) -> InodeId {
-        InodeId(self.geometry.super_block_at + ROOT_AT)
+        InodeId(self.geometry.super_block_at.saturating_add(ROOT_AT))
     }
 
     fn inode(&self, id: InodeId) -> Result<Inode> {

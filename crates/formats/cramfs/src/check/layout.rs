@@ -2,13 +2,11 @@
 
 use crate::disk::*;
 use crate::volume::CramfsVolume;
-use packfs_core::{Result, usize_of};
-use packfs_format::check::Report;
+use packfs_core::{Result, len_of, parts_of, usize_of};
+use packfs_format::check::{Report, check_behind, check_unused};
 
 /// Read at once.
 const PART_LEN: u64 = 1 << 16;
-/// Most of the space after an image that is looked at.
-const BEHIND_LEN_MAX: u64 = 1 << 20;
 
 impl CramfsVolume {
     pub(super) fn check_super_block(&self, report: &mut Report<'_>) {
@@ -51,29 +49,11 @@ impl CramfsVolume {
     pub(super) fn check_space(&self, report: &mut Report<'_>) {
         // What keeps the map from being drawn has been told by the check of the tree.
         let Ok(owners) = self.space_owners() else { return };
-        let unused =
-            owners.iter().filter(|owner| owner.owner == "unused" && owner.offset < self.geometry.end);
-        let (count, len) = unused.fold((0, 0), |(count, len), owner| (count + 1, len + owner.len));
-        if count > 0 {
-            report.note("image", format_args!("{len} bytes in {count} places that nothing refers to"));
-        }
+        check_unused(owners.iter().filter(|owner| owner.offset < self.geometry.end), report);
     }
 
     pub(super) fn check_padding(&self, report: &mut Report<'_>) -> Result<()> {
-        let mut at = self.geometry.end;
-        let end = self.geometry.file_len.min(at.saturating_add(BEHIND_LEN_MAX));
-        let mut part = vec![0; usize_of(PART_LEN)];
-        while at < end {
-            part.truncate(usize_of(end - at));
-            self.image.read_exact_at(at, &mut part)?;
-            if let Some(found) = part.iter().position(|byte| *byte != 0) {
-                let at = at + found as u64;
-                report.note("padding", format_args!("data behind the image's end, first at {at:#x}"));
-                return Ok(());
-            }
-            at += part.len() as u64;
-        }
-        Ok(())
+        check_behind(&*self.image, self.geometry.end..self.geometry.file_len, report).map(drop)
     }
 }
 
@@ -85,16 +65,14 @@ pub(crate) fn sum_of(
     read: &mut dyn FnMut(u64, &mut [u8]) -> Result<()>,
 ) -> Result<u32> {
     let mut sum = crc32fast::Hasher::new();
-    let mut part = vec![0; usize_of(PART_LEN)];
-    let mut at = start;
-    while at < end {
-        part.truncate(usize_of(end - at));
-        read(at, &mut part)?;
-        if at == start {
-            part.iter_mut().skip(usize_of(CRC_AT)).take(4).for_each(|byte| *byte = 0);
+    let mut bytes = vec![0; usize_of(PART_LEN)];
+    for part in parts_of(start..end, PART_LEN) {
+        bytes.truncate(usize_of(len_of(&part)));
+        read(part.start, &mut bytes)?;
+        if part.start == start {
+            bytes.iter_mut().skip(usize_of(CRC_AT)).take(4).for_each(|byte| *byte = 0);
         }
-        sum.update(&part);
-        at += part.len() as u64;
+        sum.update(&bytes);
     }
     Ok(sum.finalize())
 }

@@ -45,10 +45,9 @@ pub(super) fn check(volume: &CramfsVolume, report: &mut Report<'_>) -> Result<()
         lost_pages: Tally::default(),
     };
     walk.root()?;
-    let mut index = 0;
-    while let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) {
+    for index in 0.. {
+        let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) else { break };
         walk.directory(index, &dir)?;
-        index += 1;
     }
     walk.finish();
     Ok(())
@@ -133,7 +132,7 @@ impl Walk<'_, '_> {
         let walked = self.volume.each_block(inode, 0..inode.block_count(geometry), &mut |block| {
             has_holes |= block.stored_as == StoredAs::Hole;
             if block.len > 0 {
-                data.add(block.at..block.at + u64::from(block.len));
+                data.add(block.stored());
             }
             last = Some(block);
             ControlFlow::Continue(())
