@@ -72,13 +72,12 @@ impl Joined {
         let Some(buf) = buf.get_mut(..len) else { return Ok(0) };
         buf.fill(0);
         for part in &self.parts {
-            let end = part.start + part.image.len();
-            let (from, to) = (part.start.max(offset), end.min(offset + len as u64));
-            if from >= to {
-                continue;
-            }
-            if let Some(buf) = buf.get_mut(usize_of(from - offset)..usize_of(to - offset)) {
-                part.image.read_exact_at(from - part.start, buf)?;
+            let (before, from) = (part.start.saturating_sub(offset), offset.saturating_sub(part.start));
+            let rest = buf.get_mut(usize_of(before)..).unwrap_or_default();
+            let len = usize_of(part.image.len().saturating_sub(from)).min(rest.len());
+            let (own, _) = rest.split_at_mut(len);
+            if !own.is_empty() {
+                part.image.read_exact_at(from, own)?;
             }
         }
         Ok(len)
@@ -102,10 +101,12 @@ impl Joined {
         len: u64,
         place: Place,
     ) -> Result<u64> {
-        let mask = (geometry.devices.len() + 1).next_power_of_two() as u64 - 1;
+        let count = geometry.devices.len() as u64;
+        // As many bits as the largest number needs.
+        let mask = count.saturating_add(1).next_power_of_two().saturating_sub(1);
         let device = u64::from(device) & mask;
-        if usize_of(device) > geometry.devices.len() {
-            let allowed = Allowed::AtMost(geometry.devices.len() as u64);
+        if device > count {
+            let allowed = Allowed::AtMost(count);
             return Err(Corruption::Figure { place, figure: "device", found: device, allowed }.into());
         }
         let (index, address) = match (device, self.has_devices()) {
@@ -114,7 +115,8 @@ impl Joined {
             (_, true) => (usize_of(device), Some(address)),
             // One file holds all devices, each where the table maps it to.
             (_, false) => {
-                let uniaddr = geometry.devices.get(usize_of(device) - 1).map_or(0, |row| row.uniaddr);
+                let row = usize_of(device).checked_sub(1).and_then(|row| geometry.devices.get(row));
+                let uniaddr = row.map_or(0, |row| row.uniaddr);
                 if uniaddr == 0 {
                     return Err(not_given(place, device));
                 }
@@ -125,7 +127,7 @@ impl Joined {
             address.and_then(|address| address.checked_add(len)).is_some_and(|end| end <= part.image.len())
         });
         match (part, address) {
-            (Some(part), Some(address)) => Ok(part.start + address),
+            (Some(part), Some(address)) => Ok(part.start.saturating_add(address)),
             _ if !self.has_devices() && !geometry.devices.is_empty() => Err(not_given(place, device.max(1))),
             _ => {
                 let end = self.parts.get(index).map_or(0, |part| part.image.len());
@@ -138,11 +140,11 @@ impl Joined {
 
 /// The device that an address of the whole space lies on, and the address there.
 fn unified(geometry: &Geometry, address: u64) -> (usize, Option<u64>) {
-    for (index, device) in geometry.devices.iter().enumerate().filter(|(_, device)| device.uniaddr != 0) {
-        let (start, len) = (geometry.bytes_of(device.uniaddr), geometry.bytes_of(device.blocks));
-        let (Some(start), Some(len)) = (start, len) else { continue };
-        if address >= start && address - start < len {
-            return (index + 1, Some(address - start));
+    for (part, device) in (1..).zip(&geometry.devices).filter(|(_, device)| device.uniaddr != 0) {
+        let start = geometry.bytes_of(device.uniaddr);
+        let within = start.and_then(|start| address.checked_sub(start));
+        if within.is_some() && within < geometry.bytes_of(device.blocks) {
+            return (part, within);
         }
     }
     (0, Some(address))

@@ -43,13 +43,13 @@ impl Reader {
 
     /// The longest of the first clusters of the packed inode.
     fn cluster_len(&self) -> Option<u32> {
-        let (mut longest, mut seen) = (None, 0);
+        let (mut longest, mut seen) = (None, 0_usize);
         let packed = self.packed.as_ref()?;
         self.content(packed, 0..packed.size, &mut |extent| {
             if let ExtentFrom::Block { block, .. } = extent.from {
                 longest = longest.max(Some(block.stored_len));
             }
-            seen += 1;
+            seen = seen.saturating_add(1);
             if seen == CLUSTERS_SEEN { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
         .ok()?;

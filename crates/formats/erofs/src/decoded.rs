@@ -42,10 +42,12 @@ impl DecodedBlocks {
         if kept.blocks.iter().any(|(found, _)| *found == block) {
             return;
         }
-        while !kept.blocks.is_empty() && kept.len + bytes.len() > KEPT_LEN_MAX {
-            kept.len -= kept.blocks.remove(0).1.len();
+        let mut len = kept.len.saturating_add(bytes.len());
+        while !kept.blocks.is_empty() && len > KEPT_LEN_MAX {
+            let (_, oldest) = kept.blocks.remove(0);
+            len = len.saturating_sub(oldest.len());
         }
-        kept.len += bytes.len();
+        kept.len = len;
         kept.blocks.push((block, Arc::clone(bytes)));
     }
 

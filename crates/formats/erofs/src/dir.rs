@@ -9,11 +9,11 @@ use crate::disk::*;
 use crate::inode::not_a;
 use crate::raw::RawInode;
 use crate::reader::Reader;
-use packfs_core::{Error, ErrorKind, FileType, Result, usize_of};
+use packfs_core::{Error, ErrorKind, FileType, Result, len_of, usize_of};
 use packfs_format::{DirCursor, DirEntry, InodeId};
 use std::mem::size_of;
 use std::ops::{ControlFlow, Range};
-use zerocopy::FromBytes;
+use zerocopy::transmute;
 
 const DIRENT_LEN: usize = size_of::<Dirent>();
 
@@ -45,18 +45,19 @@ pub(crate) struct DirBlock {
     bytes: Vec<u8>,
     /// True if it is as long as blocks are.
     is_whole: bool,
-    count: usize,
+    /// Start of the first name, which is the end of the entries.
+    names_at: usize,
     place: Place,
 }
 
 impl DirBlock {
     fn new(bytes: Vec<u8>, is_whole: bool, place: Place) -> Result<DirBlock> {
-        let mut block = DirBlock { bytes, is_whole, count: 1, place };
+        let mut block = DirBlock { bytes, is_whole, names_at: DIRENT_LEN, place };
         let first = usize::from(block.dirent(0)?.nameoff.get());
         if first < DIRENT_LEN || !first.is_multiple_of(DIRENT_LEN) || first >= block.bytes.len() {
             return Err(block.fault("a block whose first name starts amid its entries, or behind it"));
         }
-        block.count = first / DIRENT_LEN;
+        block.names_at = first;
         Ok(block)
     }
 
@@ -66,23 +67,24 @@ impl DirBlock {
 
     /// Returns the number of entries, at least one.
     pub(crate) fn count(&self) -> usize {
-        self.count
+        self.names_at / DIRENT_LEN
     }
 
     fn dirent(&self, index: usize) -> Result<Dirent> {
-        let bytes = self.bytes.get(index * DIRENT_LEN..).unwrap_or_default();
-        let found = Dirent::read_from_prefix(bytes).ok().filter(|_| index < self.count);
-        found.map(|(dirent, _)| dirent).ok_or_else(|| self.fault("a block that is too short for an entry"))
+        let (dirents, _) = self.bytes.as_chunks::<DIRENT_LEN>();
+        let found = dirents.get(index).filter(|_| index < self.count());
+        let fault = || self.fault("a block that is too short for an entry");
+        found.map(|dirent| transmute!(*dirent)).ok_or_else(fault)
     }
 
     /// An entry.
     pub(crate) fn entry(&self, index: usize) -> Result<RawEntry<'_>> {
         let dirent = self.dirent(index)?;
         let start = usize::from(dirent.nameoff.get());
-        let is_last = index + 1 == self.count;
-        let end = if is_last { self.bytes.len() } else { usize::from(self.dirent(index + 1)?.nameoff.get()) };
-        let names = self.count * DIRENT_LEN;
-        let name = self.bytes.get(start..end).filter(|_| start >= names);
+        let next = index.saturating_add(1);
+        let is_last = next == self.count();
+        let end = if is_last { self.bytes.len() } else { usize::from(self.dirent(next)?.nameoff.get()) };
+        let name = self.bytes.get(start..end).filter(|_| start >= self.names_at);
         let mut name = name.ok_or_else(|| self.fault("a name outside of its block"))?;
         if is_last {
             let len = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
@@ -102,11 +104,11 @@ impl DirBlock {
 
     /// The first entry whose name is not less than `name`, and whether it is that name.
     fn find(&self, name: &[u8]) -> Result<(usize, bool)> {
-        let (mut low, mut high) = (0, self.count);
+        let (mut low, mut high) = (0, self.count());
         while low < high {
-            let middle = low + (high - low) / 2;
+            let middle = low.midpoint(high);
             match self.entry(middle)?.name.cmp(name) {
-                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Less => low = middle.saturating_add(1),
                 std::cmp::Ordering::Equal => return Ok((middle, true)),
                 std::cmp::Ordering::Greater => high = middle,
             }
@@ -124,7 +126,7 @@ impl Reader {
     /// A block of a directory.
     pub(crate) fn dir_block(&self, raw: &RawInode, index: u64) -> Result<DirBlock> {
         let range = self.dir_block_range(raw, index);
-        let mut bytes = vec![0; usize_of(range.end - range.start)];
+        let mut bytes = vec![0; usize_of(len_of(&range))];
         self.read_content(raw, range.start, &mut bytes)?;
         let is_whole = bytes.len() as u64 == self.geometry.block_len();
         DirBlock::new(bytes, is_whole, raw.place.of("directory"))
@@ -171,7 +173,7 @@ impl Reader {
         for index in from.0 >> 16..self.dir_block_count(raw) {
             let block = self.dir_block(raw, index)?;
             for slot in first..block.count() {
-                let cursor = DirCursor(index << 16 | (slot as u64 + 1));
+                let cursor = DirCursor(index << 16 | (slot as u64).saturating_add(1));
                 let visited = block.entry(slot).and_then(|entry| {
                     fault = fault.take().or(dots.order_fault(raw, entry.name));
                     match entry.name {
@@ -245,12 +247,12 @@ impl Reader {
         // The last block whose first name is not greater.
         let (mut low, mut high) = (0, self.dir_block_count(raw));
         while low < high {
-            let middle = low + (high - low) / 2;
+            let middle = low.midpoint(high);
             let block = self.dir_block(raw, middle)?;
             match block.find(name)? {
                 (slot, true) => return Ok(Some(InodeId(block.entry(slot)?.nid))),
                 (0, _) => high = middle,
-                (slot, _) if slot == block.count() => low = middle + 1,
+                (slot, _) if slot == block.count() => low = middle.saturating_add(1),
                 _ => return Ok(None),
             }
         }

@@ -6,6 +6,7 @@
 //! Source: the kernel's `fs/erofs/erofs_fs.h` and the one of erofs-utils 1.9.
 #![allow(dead_code, reason = "read side and pack side each use a part")]
 
+use crate::figures::nth_at;
 use std::mem::size_of;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -232,13 +233,15 @@ pub(crate) const Z_EROFS_LI_D0_CBLKCNT: u16 = 1 << 11;
 pub(crate) const DELTA_MAX: u16 = Z_EROFS_LI_D0_CBLKCNT - 1;
 
 // Compact indexes: packs of entries with one block number (`U32`) at the end of each.
-/// Bytes of a pack of 4-byte entries, and how many it has.
+/// Bytes of a pack of 4-byte entries, how many it has, and the bits of each.
 pub(crate) const COMPACT_4B_PACK_LEN: u64 = 8;
 pub(crate) const COMPACT_4B_PACK_COUNT: u64 = 2;
-/// Bytes of a pack of 2-byte entries, and how many it has. Such a pack starts at a multiple of its
-/// length.
+pub(crate) const COMPACT_4B_ENTRY_BITS: usize = 16;
+/// Bytes of a pack of 2-byte entries, how many it has, and the bits of each. Such a pack starts at
+/// a multiple of its length.
 pub(crate) const COMPACT_2B_PACK_LEN: u64 = 32;
 pub(crate) const COMPACT_2B_PACK_COUNT: u64 = 16;
+pub(crate) const COMPACT_2B_ENTRY_BITS: usize = 14;
 /// Bits of an entry below its type: at least these, more if a logical cluster needs more.
 pub(crate) const COMPACT_LO_BITS_MIN: u32 = 12;
 /// Largest base-2 logarithm of a logical cluster in 4-byte and 2-byte entries.
@@ -481,10 +484,8 @@ on_disk! {
 
 /// Bytes that an inode's xattrs take.
 pub(crate) fn xattr_ibody_len(i_xattr_icount: u16) -> u64 {
-    match i_xattr_icount {
-        0 => 0,
-        count => size_of::<XattrIbodyHeader>() as u64 + 4 * (u64::from(count) - 1),
-    }
+    let head_len = size_of::<XattrIbodyHeader>() as u64;
+    i_xattr_icount.checked_sub(1).map_or(0, |words| nth_at(head_len, words.into(), 4))
 }
 
 /// Puts `i_format` together.
@@ -499,7 +500,7 @@ pub(crate) fn i_format(version: u16, layout: u16, bit_4: bool) -> U16 {
 /// Entries of four bytes before those of two, so that these start at a multiple of 32:
 /// `index_start` is the offset of the first entry of a compact index.
 pub(crate) fn compacted_4b_initial(index_start: u64) -> u64 {
-    ((COMPACT_2B_PACK_LEN - index_start % COMPACT_2B_PACK_LEN) / 4) & 7
+    (COMPACT_2B_PACK_LEN.saturating_sub(index_start % COMPACT_2B_PACK_LEN) / 4) & 7
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
+use crate::figures::low_bits;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp, usize_of};
@@ -62,7 +63,7 @@ impl Reader {
             0 => self.geometry.image_len,
             _ => self.space_end(),
         };
-        (at < end && end - at >= size_of::<InodeCompact>() as u64).then_some(at)
+        (end.saturating_sub(at) >= size_of::<InodeCompact>() as u64).then_some(at)
     }
 
     /// Reads and checks an inode.
@@ -88,7 +89,7 @@ impl Reader {
         let extended = format >> EROFS_I_VERSION_BIT & 1 == EROFS_INODE_LAYOUT_EXTENDED;
         let fields = if extended {
             let mut rest = [0; size_of::<InodeExtended>() - size_of::<InodeCompact>()];
-            self.read_metadata(at + size_of::<InodeCompact>() as u64, &mut rest, place)?;
+            self.read_metadata(at.saturating_add(size_of_val(&compact) as u64), &mut rest, place)?;
             Fields::of_extended(&transmute!([compact, rest]))
         } else {
             self.compact_fields(&raw)
@@ -149,7 +150,7 @@ impl Reader {
             None => (32, 0),
         };
         let block = u64::from(fields.i_u) | upper;
-        let is_hole = layout == Layout::FlatPlain && block == (1 << bits) - 1;
+        let is_hole = layout == Layout::FlatPlain && block == low_bits(bits);
         Ok(RawInode {
             nid,
             place,

@@ -1,9 +1,10 @@
 //! EROFS as Linux reads it (`fs/erofs/{inode,namei,zmap,zdata}.c`): pages of metadata, and
 //! clusters.
 
+use crate::figures::nth_at;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
-use packfs_core::{Result, u32_of};
+use packfs_core::{Result, range_at, u32_of};
 use packfs_format::{ExtentFrom, InodeId, KernelBlock, KernelCache, KernelRead, KernelReads};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -34,7 +35,7 @@ impl Reads<'_> {
         let stream = reader.raw_inode(packed.nid)?;
         reader.content(&stream, 0..packed.size, &mut |extent| {
             if let Some(block) = KernelBlock::of_extent(&extent) {
-                reads.tails_len.1 += u64::from(block.read.stored);
+                reads.tails_len.1 = reads.tails_len.1.saturating_add(u64::from(block.read.stored));
                 let begins = extent.offset.saturating_sub(start_of(extent.from));
                 reads
                     .tails
@@ -47,9 +48,9 @@ impl Reads<'_> {
 
     /// Returns the page with the first bytes of a block of a directory.
     fn dir_page(&self, raw: &RawInode, index: u64) -> Result<Option<KernelRead>> {
-        let start = index * self.reader.geometry.block_len();
+        let start = index.saturating_mul(self.reader.geometry.block_len());
         let mut found = None;
-        self.reader.content(raw, start..start + 1, &mut |extent| {
+        self.reader.content(raw, range_at(start, 1), &mut |extent| {
             found = KernelBlock::of_extent(&extent).map(|block| page(block.read.offset / PAGE));
             ControlFlow::Break(())
         })?;
@@ -58,7 +59,7 @@ impl Reads<'_> {
 }
 
 fn page(number: u64) -> KernelRead {
-    KernelRead { offset: number * PAGE, stored: u32_of(PAGE), decoded: 0 }
+    KernelRead { offset: number.saturating_mul(PAGE), stored: u32_of(PAGE), decoded: 0 }
 }
 
 /// Returns the place of an extent's first byte in its decoded block.
@@ -81,7 +82,7 @@ impl KernelReads for Reads<'_> {
             Layout::CompressedFull => 8,
             _ => 0,
         };
-        let end = raw.tail_at() + raw.size.div_ceil(ROW_SPAN) * row_len;
+        let end = nth_at(raw.tail_at(), raw.size.div_ceil(ROW_SPAN), row_len);
         Ok((raw.at / PAGE..=end / PAGE).take(INDEX_PAGES_MAX).map(page).collect())
     }
 
@@ -92,10 +93,13 @@ impl KernelReads for Reads<'_> {
         let mut pages = Vec::new();
         let (mut low, mut high) = (0, self.reader.dir_block_count(&raw));
         while low < high {
-            let middle = low + (high - low - 1) / 2;
+            let middle = low.midpoint(high.saturating_sub(1));
             pages.extend(self.dir_page(&raw, middle)?);
             let block = self.reader.dir_block(&raw, middle)?;
-            if block.entry(0)?.name <= name { low = middle + 1 } else { high = middle }
+            match block.entry(0)?.name <= name {
+                true => low = middle.saturating_add(1),
+                false => high = middle,
+            }
         }
         Ok(pages)
     }
@@ -106,7 +110,7 @@ impl KernelReads for Reads<'_> {
         self.reader.content(&raw, 0..raw.size, &mut |extent| {
             let Some(mut block) = KernelBlock::of_extent(&extent) else { return ControlFlow::Continue(()) };
             if let Some((begins, len)) = self.tails.get(&block.read.offset) {
-                block.tail_at = Some(begins + start_of(extent.from));
+                block.tail_at = Some(begins.saturating_add(start_of(extent.from)));
                 block.shared = true;
                 if block.compressed {
                     block.read.decoded = *len;

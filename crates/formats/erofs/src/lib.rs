@@ -4,7 +4,10 @@
 //! data; starts no thread and touches no directory of the host.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
-#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
+)]
 
 mod address;
 mod check;
@@ -17,6 +20,7 @@ mod decoded;
 mod dir;
 mod disk;
 mod facts;
+mod figures;
 #[cfg(feature = "globs")]
 mod globs;
 #[cfg(not(feature = "globs"))]
@@ -31,6 +35,7 @@ mod options;
 #[allow(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
+    clippy::arithmetic_side_effects,
     reason = "what it indexes and counts is its own"
 )]
 mod pack;

@@ -7,7 +7,7 @@
 use crate::corruption::{Corruption, Place};
 use crate::reader::Reader;
 use crate::windows::WINDOW_LEN;
-use packfs_core::{Result, usize_of};
+use packfs_core::{Result, len_of, usize_of};
 use std::sync::Arc;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -16,7 +16,7 @@ impl Reader {
     /// is.
     pub(crate) fn window(&self, at: u64) -> Result<(u64, Arc<Vec<u8>>)> {
         let number = at / WINDOW_LEN;
-        let start = number * WINDOW_LEN;
+        let start = at & !(WINDOW_LEN - 1);
         if let Some(bytes) = self.windows.get(number) {
             return Ok((start, bytes));
         }
@@ -35,18 +35,18 @@ impl Reader {
             self.windows.put(number, &only);
             return Ok((start, only));
         }
-        let mut windows = bytes.chunks(usize_of(WINDOW_LEN));
-        let first = Arc::new(windows.next().unwrap_or_default().to_vec());
-        self.windows.put(number, &first);
-        for (number, window) in (number + 1..).zip(windows) {
-            self.windows.put(number, &Arc::new(window.to_vec()));
+        let mut first = None;
+        for (number, window) in (number..).zip(bytes.chunks(usize_of(WINDOW_LEN))) {
+            let window = Arc::new(window.to_vec());
+            self.windows.put(number, &window);
+            first.get_or_insert(window);
         }
-        Ok((start, first))
+        Ok((start, first.unwrap_or_default()))
     }
 
     /// Up to `count` windows; fewer bytes only where there are no more.
     fn read_windows(&self, start: u64, count: u64) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; usize_of(count * WINDOW_LEN)];
+        let mut bytes = vec![0; usize_of(count.saturating_mul(WINDOW_LEN))];
         let len = self.read_space(start, &mut bytes)?;
         bytes.truncate(len);
         Ok(bytes)
@@ -56,21 +56,19 @@ impl Reader {
     ///
     /// Errors: `Corrupt` if there are not so many bytes.
     pub(crate) fn read_metadata(&self, at: u64, out: &mut [u8], place: Place) -> Result<()> {
-        let mut done = 0;
-        while done < out.len() {
-            let from = at.saturating_add(done as u64);
+        let out_len = out.len() as u64;
+        let (mut from, mut missing) = (at, out);
+        while !missing.is_empty() {
             let (start, window) = self.window(from)?;
-            let rest = window.get(usize_of(from - start)..).unwrap_or_default();
-            let len = rest.len().min(out.len() - done);
-            let (Some(source), Some(target)) = (rest.get(..len), out.get_mut(done..done + len)) else {
-                break;
-            };
+            let found = window.get(usize_of(len_of(&(start..from)))..).unwrap_or_default();
+            let len = found.len().min(missing.len());
             if len == 0 {
-                let (len, end) = (out.len() as u64, self.space_end());
+                let (len, end) = (out_len, self.space_end());
                 return Err(Corruption::Outside { place, what: "the image", start: at, len, end }.into());
             }
-            target.copy_from_slice(source);
-            done += len;
+            let (target, rest) = missing.split_at_mut(len);
+            target.copy_from_slice(found.split_at(len).0);
+            (from, missing) = (from.saturating_add(len as u64), rest);
         }
         Ok(())
     }

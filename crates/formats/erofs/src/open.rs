@@ -6,9 +6,15 @@
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
+use crate::figures::{low_bits, nth_at};
 use packfs_core::{Error, Image, Result, usize_of};
 use std::mem::{offset_of, size_of};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+/// End of the superblock without extension slots.
+const SUPER_BLOCK_END: u64 = EROFS_SUPER_OFFSET + SUPER_BLOCK_LEN as u64;
+/// Length of one of its extension slots.
+const SLOT_LEN: u64 = EROFS_SB_EXTSLOT_SIZE as u64;
 
 /// One row of the device table.
 #[derive(Clone, Debug)]
@@ -18,6 +24,13 @@ pub(crate) struct Device {
     pub(crate) blocks: u64,
     /// Block of the whole address space that it starts at; 0 if it has a space of its own.
     pub(crate) uniaddr: u64,
+}
+
+impl Device {
+    /// Returns the block after its last one, in the whole address space.
+    pub(crate) fn end(&self) -> u64 {
+        self.uniaddr.saturating_add(self.blocks)
+    }
 }
 
 /// Settings of codecs as the image records them.
@@ -78,7 +91,7 @@ impl Geometry {
 
     /// An offset within its block.
     pub(crate) fn in_block(&self, offset: u64) -> u64 {
-        offset & (self.block_len() - 1)
+        offset & low_bits(self.block_bits)
     }
 
     /// Bytes that so many blocks take, if that is a number.
@@ -95,12 +108,11 @@ impl Geometry {
         let incompat = super_block.feature_incompat.get();
         let compat = super_block.feature_compat.get();
         refuse_unknown_features(incompat)?;
-        let super_block_len =
-            SUPER_BLOCK_LEN as u64 + u64::from(super_block.sb_extslots) * EROFS_SB_EXTSLOT_SIZE as u64;
-        let room = EROFS_SUPER_OFFSET + super_block_len;
-        if room > image_len || room > (1 << block_bits).max(4096) {
-            let allowed = (image_len.min((1 << block_bits).max(4096)) - EROFS_SUPER_OFFSET - 128) / 16;
-            let found = u64::from(super_block.sb_extslots);
+        let found = u64::from(super_block.sb_extslots);
+        let super_block_len = nth_at(SUPER_BLOCK_LEN as u64, found, SLOT_LEN);
+        let end = image_len.min((1 << block_bits).max(4096));
+        if EROFS_SUPER_OFFSET.saturating_add(super_block_len) > end {
+            let allowed = end.saturating_sub(SUPER_BLOCK_END) / SLOT_LEN;
             let figure = "extension slots";
             return Err(Corruption::Figure { place, figure, found, allowed: Allowed::AtMost(allowed) }.into());
         }
@@ -163,7 +175,7 @@ impl Geometry {
 
     /// Reads the settings of all codecs, which follow the superblock in the order of their numbers.
     fn read_codecs(&mut self, image: &dyn Image, place: Place) -> Result<()> {
-        let mut at = EROFS_SUPER_OFFSET + self.super_block_len;
+        let mut at = EROFS_SUPER_OFFSET.saturating_add(self.super_block_len);
         self.settings.end = at;
         let u1 = self.super_block.u1.get();
         if !self.has(EROFS_FEATURE_INCOMPAT_COMPR_CFGS) {
@@ -184,11 +196,10 @@ impl Geometry {
             let place = Place { what: "codec settings", at, ..place };
             let mut head = CfgLength::new_zeroed();
             read(image, place, at, head.as_mut_bytes())?;
-            let len = usize::from(head.size.get());
-            let mut body = vec![0; len];
-            at += size_of::<CfgLength>() as u64;
+            let mut body = vec![0; usize::from(head.size.get())];
+            at = at.saturating_add(size_of::<CfgLength>() as u64);
             read(image, place, at, &mut body)?;
-            at += len as u64;
+            at = at.saturating_add(body.len() as u64);
             self.settings.words.push(settings_words(algorithm, &body, place)?);
         }
         self.settings.end = at;
@@ -200,12 +211,12 @@ impl Geometry {
         if !self.has(EROFS_FEATURE_INCOMPAT_DEVICE_TABLE) || count == 0 {
             return Ok(());
         }
-        let mut at = u64::from(self.super_block.devt_slotoff.get()) * size_of::<DeviceSlot>() as u64;
-        self.devices_at = at;
-        for _ in 0..count {
+        let slot_len = size_of::<DeviceSlot>() as u64;
+        self.devices_at = nth_at(0, self.super_block.devt_slotoff.get().into(), slot_len);
+        for index in 0..count {
             let mut slot = DeviceSlot::new_zeroed();
+            let at = nth_at(self.devices_at, index.into(), slot_len);
             read(image, place.of("device table"), at, slot.as_mut_bytes())?;
-            at += size_of::<DeviceSlot>() as u64;
             let upper = |bits: u16| match self.has(EROFS_FEATURE_INCOMPAT_48BIT) {
                 true => u64::from(bits) << 32,
                 false => 0,
@@ -230,11 +241,11 @@ fn read(image: &dyn Image, place: Place, at: u64, out: &mut [u8]) -> Result<()> 
 
 fn read_super_block(image: &dyn Image) -> Result<SuperBlock> {
     let len = image.len();
-    if len < EROFS_SUPER_OFFSET + SUPER_BLOCK_LEN as u64 {
+    if len < SUPER_BLOCK_END {
         return Err(Corruption::Short { len }.into());
     }
     let mut super_block = SuperBlock::new_zeroed();
-    let there = usize_of(len - EROFS_SUPER_OFFSET).min(size_of::<SuperBlock>());
+    let there = usize_of(len.saturating_sub(EROFS_SUPER_OFFSET)).min(size_of::<SuperBlock>());
     if let Some(bytes) = super_block.as_mut_bytes().get_mut(..there) {
         image.read_exact_at(EROFS_SUPER_OFFSET, bytes)?;
     }
@@ -304,7 +315,7 @@ fn settings_words(algorithm: u8, body: &[u8], place: Place) -> Result<String> {
                 let allowed = Allowed::AtMost(u64::from(ZSTD_WINDOWLOG_STORED_MAX));
                 return Err(figure("zstd window bits above 10", u64::from(found.windowlog), allowed));
             }
-            format!("zstd windowlog={}", found.windowlog + ZSTD_WINDOWLOG_ABSOLUTEMIN)
+            format!("zstd windowlog={}", found.windowlog.saturating_add(ZSTD_WINDOWLOG_ABSOLUTEMIN))
         }
     })
 }

@@ -86,8 +86,8 @@ impl Metabox {
             NodeKind::File { len, .. } => Some(len),
             _ => None,
         });
-        let (count, total) =
-            lens.fold((0, 0u64), |(count, total), len| (count + 1, total.saturating_add(len)));
+        let (count, total) = lens
+            .fold((0_u64, 0_u64), |(count, total), len| (count.saturating_add(1), total.saturating_add(len)));
         tree.node_count() > 1 && (!self.for_small_files || total / SMALL_FILE_LEN < count)
     }
 }

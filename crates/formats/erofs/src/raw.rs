@@ -73,12 +73,12 @@ impl RawInode {
 
     /// Returns the address of its xattrs.
     pub(crate) fn xattrs_at(&self) -> u64 {
-        self.at + self.len()
+        self.at.saturating_add(self.len())
     }
 
     /// Returns the end of its xattrs, at which an index or inline data starts.
     pub(crate) fn tail_at(&self) -> u64 {
-        self.xattrs_at() + self.xattr_len
+        self.xattrs_at().saturating_add(self.xattr_len)
     }
 
     pub(crate) fn is_compressed(&self) -> bool {

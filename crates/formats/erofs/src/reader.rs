@@ -14,7 +14,7 @@ use crate::open::Geometry;
 use crate::raw::{LongPrefix, RawInode};
 use crate::windows::Windows;
 use packfs_codec::BlockRef;
-use packfs_core::{FileType, Image, Result, usize_of};
+use packfs_core::{FileType, Image, Result, range_at, usize_of};
 use packfs_format::{Extent, ExtentFrom, SortedDirs};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex};
@@ -84,7 +84,8 @@ impl Reader {
     /// it, the one it is in.
     fn wrong_checksum(&self) -> Result<Option<Corruption>> {
         let block_len = self.geometry.block_len();
-        let len = if block_len > EROFS_SUPER_OFFSET { block_len - EROFS_SUPER_OFFSET } else { block_len };
+        let after = block_len.checked_sub(EROFS_SUPER_OFFSET).filter(|&len| len > 0);
+        let len = after.unwrap_or(block_len);
         let mut bytes = vec![0; usize_of(len)];
         let there = self.joined.read_at(EROFS_SUPER_OFFSET, &mut bytes)?;
         bytes.truncate(there);
@@ -107,7 +108,7 @@ impl Reader {
     /// Returns the end of the address space.
     pub(crate) fn space_end(&self) -> u64 {
         match &self.metabox {
-            Some(metabox) => metabox.start + metabox.inode.size,
+            Some(metabox) => metabox.start.saturating_add(metabox.inode.size),
             None => self.joined.end(),
         }
     }
@@ -117,7 +118,7 @@ impl Reader {
         let Some(metabox) = self.metabox.as_ref().filter(|metabox| offset >= metabox.start) else {
             return self.joined.read_at(offset, buf);
         };
-        let from = offset - metabox.start;
+        let from = offset.saturating_sub(metabox.start);
         let len = metabox.inode.size.saturating_sub(from).min(buf.len() as u64);
         let buf = buf.get_mut(..usize_of(len)).unwrap_or_default();
         self.read_content(&metabox.inode, from, buf)?;
@@ -132,7 +133,7 @@ impl Reader {
     /// Place of a structure, for messages.
     pub(crate) fn place(&self, what: &'static str, at: u64) -> Place {
         match self.metabox.as_ref().filter(|metabox| at >= metabox.start) {
-            Some(metabox) => Place { what, at: at - metabox.start, metabox: true },
+            Some(metabox) => Place { what, at: at.saturating_sub(metabox.start), metabox: true },
             None => Place::at(what, at),
         }
     }
@@ -140,7 +141,7 @@ impl Reader {
     /// Fills `out` from the contents of an inode, which is long enough: names, targets, other
     /// metadata, no file data.
     pub(crate) fn read_content(&self, raw: &RawInode, offset: u64, out: &mut [u8]) -> Result<()> {
-        let range = offset..offset.saturating_add(out.len() as u64);
+        let range = range_at(offset, out.len() as u64);
         let mut outcome = Ok(());
         let mut filled = 0;
         self.content(raw, range, &mut |extent| {
@@ -192,11 +193,11 @@ impl Image for Reader {
             Some(metabox)
                 if offset < metabox.start && offset.saturating_add(buf.len() as u64) > metabox.start =>
             {
-                let len = usize_of(metabox.start - offset);
+                let len = usize_of(metabox.start.saturating_sub(offset));
                 let (files, rest) = buf.split_at_mut(len.min(buf.len()));
                 files.fill(0);
                 self.joined.read_at(offset, files)?;
-                Ok(files.len() + self.read_space(metabox.start, rest)?)
+                Ok(files.len().saturating_add(self.read_space(metabox.start, rest)?))
             }
             _ => self.read_space(offset, buf),
         }

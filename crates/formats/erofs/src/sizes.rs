@@ -2,12 +2,13 @@
 
 /// Reads `131072`, `128K`, `1M` or `2G`.
 pub(crate) fn len(value: &str) -> Option<u64> {
-    let (digits, shift) = match value.as_bytes().last()? {
-        b'K' | b'k' => (&value[..value.len() - 1], 10),
-        b'M' | b'm' => (&value[..value.len() - 1], 20),
-        b'G' | b'g' => (&value[..value.len() - 1], 30),
-        _ => (value, 0),
+    let shift = match value.as_bytes().last()? {
+        b'K' | b'k' => 10,
+        b'M' | b'm' => 20,
+        b'G' | b'g' => 30,
+        _ => 0,
     };
+    let digits = value.strip_suffix(['K', 'k', 'M', 'm', 'G', 'g']).unwrap_or(value);
     let number: u64 = digits.parse().ok()?;
     number.checked_mul(1 << shift)
 }

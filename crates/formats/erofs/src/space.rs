@@ -6,10 +6,11 @@
 
 use crate::data::{ClusterMap, RunFrom};
 use crate::disk::*;
+use crate::figures::nth_at;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use crate::space_map::{Claims, Sharing};
-use packfs_core::{ErrorKind, FileType, Result};
+use packfs_core::{ErrorKind, FileType, Result, range_at};
 use packfs_format::SpaceOwner;
 use std::ops::{ControlFlow, Range};
 
@@ -34,13 +35,13 @@ impl Reader {
     pub(crate) fn fixed_claims(&self) -> Claims {
         let geometry = &self.geometry;
         let mut claims = Claims::default();
-        let super_block_end = EROFS_SUPER_OFFSET + geometry.super_block_len;
+        let super_block_end = EROFS_SUPER_OFFSET.saturating_add(geometry.super_block_len);
         claims.add(0..EROFS_SUPER_OFFSET, Sharing::Alone, "boot area");
         claims.add(EROFS_SUPER_OFFSET..super_block_end, Sharing::Alone, "superblock");
         claims.add(super_block_end..geometry.settings.end, Sharing::Alone, "codec settings");
-        let devices_len = geometry.devices.len() as u64 * size_of::<DeviceSlot>() as u64;
-        let devices_at = geometry.devices_at;
-        claims.add(devices_at..devices_at + devices_len, Sharing::Alone, "device table");
+        let (devices_at, count) = (geometry.devices_at, geometry.devices.len() as u64);
+        let devices_end = nth_at(devices_at, count, size_of::<DeviceSlot>() as u64);
+        claims.add(devices_at..devices_end, Sharing::Alone, "device table");
         if let Some(range) = self.plain_prefixes() {
             claims.add(range, Sharing::Alone, "xattr prefixes");
         }
@@ -55,7 +56,7 @@ impl Reader {
         if raw.xattr_len > 0 {
             for id in self.xattrs_of(raw)?.1.shared {
                 let (at, len) = self.shared_xattr(id)?;
-                self.claim(at..at.saturating_add(len), Sharing::Whole, "shared xattrs", claims);
+                self.claim(range_at(at, len), Sharing::Whole, "shared xattrs", claims);
             }
         }
         let is_special = |special: Option<&RawInode>| special.is_some_and(|special| special.nid == raw.nid);
@@ -80,10 +81,9 @@ impl Reader {
         self.runs(raw, 0..raw.size, &mut |run| {
             let (range, sharing) = match run.from {
                 RunFrom::Hole | RunFrom::Packed(_) => return ControlFlow::Continue(()),
-                RunFrom::Stored(at) => (at..at.saturating_add(run.len), Sharing::Contents),
+                RunFrom::Stored(at) => (range_at(at, run.len), Sharing::Contents),
                 RunFrom::Block(block, _) => {
-                    let end = block.offset.saturating_add(u64::from(block.stored_len));
-                    (block.offset..end, Sharing::Contents)
+                    (range_at(block.offset, u64::from(block.stored_len)), Sharing::Contents)
                 }
             };
             if inline_at == Some(range.start) {
@@ -131,12 +131,12 @@ impl Reader {
             Layout::ChunkBased => {
                 let map = self.chunk_map(raw)?;
                 let len = map.row_count(raw.size).saturating_mul(map.row_len);
-                map.at..map.at.saturating_add(len)
+                range_at(map.at, len)
             }
             Layout::CompressedFull | Layout::CompressedCompact => {
                 let start = tail.next_multiple_of(MAP_HEADER_ALIGN);
                 let end = match self.cluster_map(raw)? {
-                    ClusterMap::Packed(_) => start + size_of::<MapHeader>() as u64,
+                    ClusterMap::Packed(_) => start.saturating_add(size_of::<MapHeader>() as u64),
                     ClusterMap::Index(index) => index.end(),
                     ClusterMap::Encoded(head) => head.end(),
                 };

@@ -37,7 +37,7 @@ impl Reader {
     pub(crate) fn inode_budget(&self) -> Budget {
         let decoded_max = self.geometry.image_len.saturating_mul(DECODED_TIMES_MAX);
         let metabox_len = self.metabox.as_ref().map_or(0, |metabox| metabox.inode.size.min(decoded_max));
-        Budget((self.geometry.image_len.saturating_add(metabox_len)) / 32 + 1)
+        Budget((self.geometry.image_len.saturating_add(metabox_len) / 32).saturating_add(1))
     }
 
     /// Calls `visit` for each inode that has a name, the root first.

@@ -34,7 +34,7 @@ impl Walk {
     /// Returns the number of windows to read on a miss.
     fn run_at(&mut self, number: u64) -> u64 {
         let goes_on = (self.next..=self.next.saturating_add(SKIP_MAX)).contains(&number);
-        self.run = if goes_on { (self.run * 2).clamp(1, RUN_MAX) } else { 1 };
+        self.run = if goes_on { self.run.saturating_mul(2).clamp(1, RUN_MAX) } else { 1 };
         self.next = number.saturating_add(self.run);
         self.run
     }

@@ -6,19 +6,25 @@
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
+use crate::figures::nth_at;
 use crate::raw::{LongPrefix, RawInode};
 use crate::reader::Reader;
-use packfs_core::{Result, Xattrs, usize_of};
+use packfs_core::{Result, Xattrs, len_of, usize_of};
 use std::mem::size_of;
 use zerocopy::little_endian::U32;
 
 /// Longest full name, in bytes (`XATTR_NAME_MAX` in the kernel's `limits.h`).
 const NAME_LEN_MAX: usize = 255;
+/// Longest stored form of a long prefix: the number of a short prefix, then a name.
+const PREFIX_LEN_MAX: u64 = EROFS_NAME_LEN as u64 + 1;
 /// Most bytes of names, each with its NUL, that one inode's attributes may have (`XATTR_LIST_MAX`).
 const NAMES_LEN_MAX: usize = 65_536;
 /// Most bytes of values that one inode's attributes may have. No kernel sets this limit; it keeps
 /// shared values from filling memory.
 const VALUES_LEN_MAX: usize = 64 << 20;
+
+/// Bytes of the id of a shared attribute.
+const SHARED_ID_LEN: u64 = size_of::<U32>() as u64;
 
 /// Values read of one inode's attributes besides the attributes themselves.
 #[derive(Clone, Debug, Default)]
@@ -66,25 +72,26 @@ impl Reader {
         }
         let head: XattrIbodyHeader = self.read_struct(raw.xattrs_at(), place)?;
         let shared_count = u64::from(head.h_shared_count);
-        let mut at = raw.xattrs_at() + head_len;
+        let shared_at = raw.xattrs_at().saturating_add(head_len);
         let end = raw.tail_at();
-        if shared_count * 4 > raw.xattr_len - head_len {
-            let (figure, allowed) = ("shared xattr count", Allowed::AtMost((raw.xattr_len - head_len) / 4));
+        let shared_max = len_of(&(shared_at..end)) / SHARED_ID_LEN;
+        if shared_count > shared_max {
+            let (figure, allowed) = ("shared xattr count", Allowed::AtMost(shared_max));
             return Err(Corruption::Figure { place, figure, found: shared_count, allowed }.into());
         }
         set.figures.filter = head.h_name_filter.get();
-        for _ in 0..shared_count {
-            let id: U32 = self.read_struct(at, place)?;
+        for index in 0..shared_count {
+            let id: U32 = self.read_struct(nth_at(shared_at, index, SHARED_ID_LEN), place)?;
             set.figures.shared.push(id.get());
-            at += 4;
         }
+        let mut at = nth_at(shared_at, shared_count, SHARED_ID_LEN);
         while at < end {
             let stored = self.stored_xattr(at, place)?;
-            if stored.len > end - at {
+            at = at.saturating_add(stored.len);
+            if at > end {
                 return Err(Corruption::Fault { place, fault: "an xattr longer than their room" }.into());
             }
             self.add(&mut set, &stored, place)?;
-            at += stored.len;
         }
         for index in 0..set.figures.shared.len() {
             let Some(&id) = set.figures.shared.get(index) else { break };
@@ -121,11 +128,12 @@ impl Reader {
     fn stored_xattr(&self, at: u64, place: Place) -> Result<Stored> {
         let entry: XattrEntry = self.read_struct(at, place)?;
         let mut suffix = vec![0; usize::from(entry.e_name_len)];
-        let name_at = at + size_of::<XattrEntry>() as u64;
+        let name_at = at.saturating_add(size_of::<XattrEntry>() as u64);
         self.read_metadata(name_at, &mut suffix, place)?;
-        let value_at = name_at + u64::from(entry.e_name_len);
-        let end = value_at + u64::from(entry.e_value_size.get());
-        Ok(Stored { entry, suffix, value_at, len: (end - at).next_multiple_of(XATTR_ALIGN) })
+        let value_at = name_at.saturating_add(u64::from(entry.e_name_len));
+        let end = value_at.saturating_add(u64::from(entry.e_value_size.get()));
+        let len = len_of(&(at..end)).next_multiple_of(XATTR_ALIGN);
+        Ok(Stored { entry, suffix, value_at, len })
     }
 
     fn add(&self, set: &mut Set, stored: &Stored, place: Place) -> Result<()> {
@@ -140,7 +148,7 @@ impl Reader {
             _ => (0, &b""[..]),
         };
         let Some(prefix) = short_prefix(base) else {
-            set.figures.unknown += 1;
+            set.figures.unknown = set.figures.unknown.saturating_add(1);
             return Ok(());
         };
         let own = [infix, &*stored.suffix].concat();
@@ -157,8 +165,8 @@ impl Reader {
             return Err(Corruption::Fault { place, fault }.into());
         }
         let mut value = vec![0; usize::from(stored.entry.e_value_size.get())];
-        set.names_len += name.len() + 1;
-        set.values_len += value.len();
+        set.names_len = set.names_len.saturating_add(name.len()).saturating_add(1);
+        set.values_len = set.values_len.saturating_add(value.len());
         if set.names_len > NAMES_LEN_MAX || set.values_len > VALUES_LEN_MAX {
             return Err(Corruption::Fault { place, fault: "more xattrs than an inode can have" }.into());
         }
@@ -195,17 +203,17 @@ impl Reader {
         };
         for _ in 0..count {
             at = at.next_multiple_of(XATTR_ALIGN);
-            let mut len = [0; 2];
-            read(at, &mut len)?;
-            let len = u64::from(u16::from_le_bytes(len));
-            let max = EROFS_NAME_LEN as u64 + 1;
-            if !(1..=max).contains(&len) {
-                let (figure, allowed) = ("length", Allowed::Between(1, max));
+            let mut head = [0; 2];
+            read(at, &mut head)?;
+            let len = u64::from(u16::from_le_bytes(head));
+            if !(1..=PREFIX_LEN_MAX).contains(&len) {
+                let (figure, allowed) = ("length", Allowed::Between(1, PREFIX_LEN_MAX));
                 return Err(Corruption::Figure { place, figure, found: len, allowed }.into());
             }
             let mut bytes = vec![0; usize_of(len)];
-            read(at + 2, &mut bytes)?;
-            at += 2 + len;
+            at = at.saturating_add(head.len() as u64);
+            read(at, &mut bytes)?;
+            at = at.saturating_add(len);
             let base_index = bytes.remove(0);
             prefixes.push(LongPrefix { base_index, infix: bytes });
         }
@@ -220,10 +228,11 @@ impl Reader {
             return None;
         }
         let start = u64::from(self.geometry.super_block.xattr_prefix_start.get()) << 2;
-        let end = self
-            .prefixes
-            .iter()
-            .fold(start, |end, prefix| end.next_multiple_of(XATTR_ALIGN) + 3 + prefix.infix.len() as u64);
+        let end = self.prefixes.iter().fold(start, |end, prefix| {
+            // Each with its length of 2 bytes and the number of the short prefix.
+            let infix_at = end.next_multiple_of(XATTR_ALIGN).saturating_add(3);
+            infix_at.saturating_add(prefix.infix.len() as u64)
+        });
         Some(start..end)
     }
 }

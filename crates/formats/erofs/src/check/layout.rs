@@ -59,11 +59,10 @@ impl Reader {
             report.note("superblock", "a root of 64 bits without the feature for it");
         }
         for (index, device) in geometry.devices.iter().enumerate() {
-            let end = device.uniaddr.saturating_add(device.blocks);
             let others = geometry.devices.iter().take(index);
             let mut others = others.filter(|other| other.uniaddr != 0 && device.uniaddr != 0);
-            let place = format_args!("device {}", index + 1).to_string();
-            if others.any(|other| other.uniaddr < end && device.uniaddr < other.uniaddr + other.blocks) {
+            let place = format_args!("device {}", index.saturating_add(1)).to_string();
+            if others.any(|other| other.uniaddr < device.end() && device.uniaddr < other.end()) {
                 report.error(&place, "its addresses are another device's, too");
             }
             if device.uniaddr != 0 && device.uniaddr < geometry.blocks {
@@ -128,19 +127,18 @@ impl Reader {
         let owners = seen.claims.owners(self.geometry.image_len);
         let mut bytes = vec![0; 64 << 10];
         for unused in owners.iter().filter(|owner| owner.owner == "unused") {
-            let mut at = unused.offset;
-            let end = unused.offset + unused.len.min(left);
-            left -= unused.len.min(left);
-            while at < end {
-                let len = usize_of(end - at).min(bytes.len());
+            let len = unused.len.min(left);
+            left = left.saturating_sub(len);
+            let end = unused.offset.saturating_add(len);
+            for at in (unused.offset..end).step_by(bytes.len()) {
+                let len = usize_of(end.saturating_sub(at)).min(bytes.len());
                 let Some(part) = bytes.get_mut(..len) else { break };
                 self.read_space(at, part)?;
                 let count = part.iter().filter(|&&byte| byte != 0).count() as u64;
                 if count > 0 {
                     first.get_or_insert(unused.offset);
-                    found += count;
+                    found = found.saturating_add(count);
                 }
-                at += len as u64;
             }
         }
         if let Some(first) = first {

@@ -59,10 +59,9 @@ pub(super) fn check(reader: &Reader, report: &mut Report<'_>) -> Result<Seen> {
     };
     walk.specials()?;
     walk.root()?;
-    let mut index = 0;
-    while let Some(raw) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) {
+    for index in 0.. {
+        let Some(raw) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) else { break };
         walk.directory(index, raw)?;
-        index += 1;
     }
     walk.finish();
     Ok(walk.seen)
@@ -76,7 +75,7 @@ impl Walk<'_, '_> {
         {
             if let Some(raw) = raw {
                 self.contents(&word, raw)?;
-                self.seen.inode_count += 1;
+                self.seen.inode_count = self.seen.inode_count.saturating_add(1);
             }
         }
         if reader.metabox.is_some() {
@@ -222,7 +221,7 @@ impl Walk<'_, '_> {
 
     /// Checks an inode that is met for the first time.
     fn inode(&mut self, path: &EntryPath<'_>, raw: &RawInode) -> Result<()> {
-        self.seen.inode_count += 1;
+        self.seen.inode_count = self.seen.inode_count.saturating_add(1);
         if !raw.extended
             && raw.nlink == 1
             && raw.file_type != FileType::Directory
@@ -392,7 +391,7 @@ impl StoredBlocks {
     fn add(&mut self, offset: u64, len: u64) {
         if self.last.replace(offset) != Some(offset) {
             let end = offset.saturating_add(len).div_ceil(1 << self.bits);
-            self.count = self.count.saturating_add(end - (offset >> self.bits));
+            self.count = self.count.saturating_add(end.saturating_sub(offset >> self.bits));
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::{RunFrom, Runs};
 use crate::corruption::Place;
 use crate::disk::*;
+use crate::figures::{low_bits, nth_at};
 use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{Error, Result};
@@ -43,11 +44,12 @@ impl Reader {
             _ => size_of::<ChunkIndex>() as u64,
         };
         let wide = row_len > EROFS_BLOCK_MAP_ENTRY_SIZE && format & EROFS_CHUNK_FORMAT_48BIT != 0;
+        let bits_above_block = u32::from(format & EROFS_CHUNK_FORMAT_BLKBITS_MASK);
         Ok(ChunkMap {
             at: raw.tail_at().next_multiple_of(row_len),
             row_len,
             // At most 16 and 31.
-            chunk_bits: self.geometry.block_bits + u32::from(format & EROFS_CHUNK_FORMAT_BLKBITS_MASK),
+            chunk_bits: self.geometry.block_bits.saturating_add(bits_above_block),
             address_bits: if wide { 48 } else { 32 },
         })
     }
@@ -59,10 +61,10 @@ impl Reader {
         let place = raw.place.of("chunk map of the inode");
         for index in runs.range.start >> map.chunk_bits.. {
             let offset = index << map.chunk_bits;
-            let len = (raw.size - offset).min(chunk_len);
-            let at = map.at.saturating_add(index.saturating_mul(map.row_len));
+            let len = raw.size.saturating_sub(offset).min(chunk_len);
+            let at = nth_at(map.at, index, map.row_len);
             let (device, block) = self.chunk_row(&map, at, place)?;
-            let from = match block == (1 << map.address_bits) - 1 {
+            let from = match block == low_bits(map.address_bits) {
                 true => RunFrom::Hole,
                 false => {
                     let address = self.geometry.bytes_of(block).unwrap_or(u64::MAX);

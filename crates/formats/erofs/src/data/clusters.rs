@@ -11,7 +11,7 @@ use crate::disk::*;
 use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_codec::BlockRef;
-use packfs_core::Result;
+use packfs_core::{Result, len_of, range_at};
 use std::ops::{ControlFlow, Range};
 
 /// A head, and which logical cluster it is of.
@@ -112,7 +112,7 @@ impl Reader {
         runs: &mut Runs<'_>,
     ) -> Result<ControlFlow<()>> {
         let Cluster { head, logical, .. } = cluster;
-        let (offset, len) = (logical.start, logical.end - logical.start);
+        let (offset, len) = (logical.start, len_of(logical));
         let is_last = logical.end == raw.size;
         if let Some(lower) = index.packed_at.filter(|_| is_last) {
             // Only full indexes have room for an offset beyond 4 GiB.
@@ -123,7 +123,7 @@ impl Reader {
             Some(inline_len) => {
                 let at = index.end();
                 self.check_inline(entries.place(), at, u64::from(inline_len))?;
-                at..at + u64::from(inline_len)
+                range_at(at, u64::from(inline_len))
             }
             None => self.stored_cluster(index, entries, cluster)?,
         };
@@ -168,7 +168,7 @@ impl Reader {
         let address = u64::from(head.block) << self.geometry.block_bits;
         // The last block of an image may be cut off where nothing of it is used.
         let start = self.joined.locate(&self.geometry, 0, address, len, entries.place())?;
-        Ok(start..start + len)
+        Ok(range_at(start, len))
     }
 }
 
@@ -200,15 +200,15 @@ fn find_head(entries: &mut Entries<'_>, index: &IndexHead, offset: u64) -> Resul
 fn follow(entries: &mut Entries<'_>, index: &IndexHead, size: u64, head: Head) -> Result<Cluster> {
     let bits = index.lcluster_bits;
     let (mut blocks, mut next, mut goes_on) = (None, None, false);
-    for at in head.index + 1..index.lcluster_count {
+    for (distance, at) in (0_u64..).zip(head.index..index.lcluster_count).skip(1) {
         match entries.get(at)? {
             Entry::Later { back, blocks: found, .. } => {
-                if u64::from(back) > at - head.index {
+                if u64::from(back) > distance {
                     return Err(entries.fault("a distance that does not lead to the head").into());
                 }
                 goes_on = true;
                 match found {
-                    Some(found) if at == head.index + 1 => blocks = Some(found),
+                    Some(found) if distance == 1 => blocks = Some(found),
                     Some(_) => return Err(entries.fault("a block count in the midst of a cluster").into()),
                     None => {}
                 }

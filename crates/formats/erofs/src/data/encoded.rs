@@ -8,9 +8,10 @@ use super::map_header::EncodedHead;
 use super::{RunFrom, Runs};
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
+use crate::figures::nth_at;
 use crate::raw::RawInode;
 use crate::reader::Reader;
-use packfs_core::{Result, usize_of};
+use packfs_core::{Result, len_of, range_at, usize_of};
 use std::ops::{ControlFlow, Range};
 use std::sync::PoisonError;
 use zerocopy::FromZeros;
@@ -47,8 +48,9 @@ impl Reader {
         let mut record = self.record(raw, head, index, address)?;
         loop {
             address = record.address.saturating_add(record.stored_len());
-            let next = match index + 1 < head.count {
-                true => Some(self.record(raw, head, index + 1, address)?),
+            let following = index.saturating_add(1);
+            let next = match following < head.count {
+                true => Some(self.record(raw, head, following, address)?),
                 false => None,
             };
             let end = next.map_or(raw.size, |next| next.offset);
@@ -58,7 +60,7 @@ impl Reader {
             }
             let flow = self.record_runs(raw, head, &record, record.offset..end, next.is_none(), runs)?;
             match (flow, next) {
-                (ControlFlow::Continue(()), Some(next)) => (index, record) = (index + 1, next),
+                (ControlFlow::Continue(()), Some(next)) => (index, record) = (following, next),
                 _ => break,
             }
         }
@@ -78,7 +80,7 @@ impl Reader {
         is_last: bool,
         runs: &mut Runs<'_>,
     ) -> Result<ControlFlow<()>> {
-        let (offset, len) = (logical.start, logical.end - logical.start);
+        let (offset, len) = (logical.start, len_of(&logical));
         if is_last && head.packed {
             let upper = if head.record_len > 4 { record.address << 32 } else { 0 };
             return Ok(runs.push(offset, len, RunFrom::Packed(u64::from(record.plen) | upper)));
@@ -91,15 +93,16 @@ impl Reader {
             return Ok(ControlFlow::Continue(()));
         }
         let start = self.joined.locate(&self.geometry, 0, record.address, stored_len, place(raw))?;
-        let stored = start..start + stored_len;
-        match (record.plen >> Z_EROFS_EXTENT_PLEN_FMT_BIT) as u8 {
-            0 => {
+        let stored = range_at(start, stored_len);
+        let format = (record.plen >> Z_EROFS_EXTENT_PLEN_FMT_BIT) as u8;
+        match format.checked_sub(1) {
+            None => {
                 let whole_blocks = self.geometry.in_block(record.address | stored_len) == 0;
                 self.plain_runs(place(raw), logical, stored, head.interlaced && whole_blocks, runs)
             }
-            format => {
+            Some(algorithm) => {
                 let partial = record.plen & Z_EROFS_EXTENT_PLEN_PARTIAL != 0;
-                let block = self.cluster_block(place(raw), format - 1, stored, len, partial)?;
+                let block = self.cluster_block(place(raw), algorithm, stored, len, partial)?;
                 Ok(runs.push(offset, len, RunFrom::Block(block, 0)))
             }
         }
@@ -108,7 +111,7 @@ impl Reader {
     /// Reads a record; `address` is where its data starts if it does not say so itself.
     fn record(&self, raw: &RawInode, head: &EncodedHead, index: u64, address: u64) -> Result<Record> {
         let in_front = if head.record_len == 4 { size_of::<U64>() as u64 } else { 0 };
-        let at = head.at.saturating_add(in_front).saturating_add(index.saturating_mul(head.record_len));
+        let at = nth_at(head.at.saturating_add(in_front), index, head.record_len);
         let mut extent = Extent::new_zeroed();
         let room = extent.as_mut_bytes().get_mut(..usize_of(head.record_len)).unwrap_or_default();
         self.read_metadata(at, room, place(raw))?;
@@ -124,8 +127,8 @@ impl Reader {
     /// The last record that starts at or before a byte of the file.
     fn last_record_before(&self, raw: &RawInode, head: &EncodedHead, offset: u64) -> Result<u64> {
         let (mut low, mut high) = (0, head.count);
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
+        while len_of(&(low..high)) > 1 {
+            let middle = low.midpoint(high);
             if self.record(raw, head, middle, 0)?.offset > offset { high = middle } else { low = middle }
         }
         if self.record(raw, head, low, 0)?.offset > offset {
@@ -138,15 +141,14 @@ impl Reader {
     /// Returns the address of the data of a 4-byte record: the sum of the lengths before it.
     fn summed_address(&self, raw: &RawInode, head: &EncodedHead, index: u64) -> Result<u64> {
         let kept = *self.last_record.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut at, mut address) = match kept {
+        let (first, mut address) = match kept {
             (nid, kept, address) if nid == raw.nid && kept > 0 && kept <= index => (kept, address),
             _ => (0, self.read_struct::<U64>(head.at, place(raw))?.get()),
         };
-        while at < index {
-            let lengths = head.at + size_of::<U64>() as u64;
-            let plen: U32 = self.read_struct(lengths + at * head.record_len, place(raw))?;
+        let lengths = head.at.saturating_add(size_of::<U64>() as u64);
+        for index in first..index {
+            let plen: U32 = self.read_struct(nth_at(lengths, index, head.record_len), place(raw))?;
             address = address.saturating_add(u64::from(plen.get() & Z_EROFS_EXTENT_PLEN_MASK));
-            at += 1;
         }
         Ok(address)
     }

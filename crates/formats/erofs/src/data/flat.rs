@@ -1,6 +1,7 @@
 //! Files in one run of blocks, with or without their last part after the inode.
 
 use super::{RunFrom, Runs};
+use crate::figures::low_bits;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use packfs_core::Result;
@@ -13,7 +14,7 @@ impl Reader {
             return Ok(());
         };
         let blocks_len = match raw.layout {
-            Layout::FlatInline => (raw.size - 1) / self.geometry.block_len() * self.geometry.block_len(),
+            Layout::FlatInline => raw.size.saturating_sub(1) & !low_bits(self.geometry.block_bits),
             _ => raw.size,
         };
         if runs.range.start < blocks_len {
@@ -24,7 +25,7 @@ impl Reader {
             }
         }
         if blocks_len < raw.size {
-            let len = raw.size - blocks_len;
+            let len = raw.size.saturating_sub(blocks_len);
             self.check_inline(raw.place, raw.tail_at(), len)?;
             let _ = runs.push(blocks_len, len, RunFrom::Stored(raw.tail_at()));
         }

@@ -6,6 +6,7 @@
 use super::map_header::{IndexHead, PackPlace};
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
+use crate::figures::{low_bits, nth_at};
 use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{Result, usize_of};
@@ -84,15 +85,21 @@ impl<'a> Entries<'a> {
         if !self.head.compact {
             return self.full(index);
         }
-        if index < self.pack_first || index - self.pack_first >= self.pack_len as u64 {
-            self.load_pack(index)?;
+        if let Some(entry) = self.of_pack(index) {
+            return Ok(entry);
         }
-        let entry = self.pack.get(usize_of(index - self.pack_first)).copied();
-        entry.ok_or_else(|| self.fault("an entry outside of its pack").into())
+        self.load_pack(index)?;
+        self.of_pack(index).ok_or_else(|| self.fault("an entry outside of its pack").into())
+    }
+
+    /// Returns an entry if it is of the pack read last.
+    fn of_pack(&self, index: u64) -> Option<Entry> {
+        let slot = index.checked_sub(self.pack_first)?;
+        self.pack.get(..self.pack_len)?.get(usize_of(slot)).copied()
     }
 
     fn full(&self, index: u64) -> Result<Entry> {
-        let at = self.head.at.saturating_add(index.saturating_mul(size_of::<LclusterIndex>() as u64));
+        let at = nth_at(self.head.at, index, size_of::<LclusterIndex>() as u64);
         let raw: LclusterIndex = self.reader.read_struct(at, self.place)?;
         let (advise, word) = (raw.di_advise.get(), raw.di_u.get());
         let kind = (advise & Z_EROFS_LI_LCLUSTER_TYPE_MASK) as u8;
@@ -110,7 +117,7 @@ impl<'a> Entries<'a> {
             _ => HeadKind::Head2,
         };
         if start >> self.head.lcluster_bits != 0 {
-            let allowed = Allowed::AtMost((1 << self.head.lcluster_bits) - 1);
+            let allowed = Allowed::AtMost(low_bits(self.head.lcluster_bits));
             let (figure, found) = ("start in a logical cluster", u64::from(start));
             return Err(Corruption::Figure { place: self.place, figure, found, allowed }.into());
         }
@@ -133,28 +140,26 @@ impl<'a> Entries<'a> {
     }
 
     fn load_pack(&mut self, index: u64) -> Result<()> {
-        let PackPlace { at, len, first, count } = self.head.pack_place(index);
+        let PackPlace { at, len, first, count, entry_bits } = self.head.pack_place(index);
         let mut bytes = [0; usize_of(COMPACT_2B_PACK_LEN)];
         let room = bytes.get_mut(..usize_of(len)).unwrap_or_default();
         self.reader.read_metadata(at, room, self.place)?;
-        let base_at = usize_of(len) - 4;
-        let word = |at: usize| match bytes.get(at..at + 4) {
-            Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]),
-            _ => 0,
+        let word = |at: usize| {
+            let bytes = bytes.get(at..).and_then(<[u8]>::first_chunk);
+            bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
         };
+        let base = word(usize_of(len).saturating_sub(size_of::<u32>()));
         // What lies after the file's end may be anything.
-        let used = usize_of(self.head.lcluster_count - first).min(count);
+        let used = usize_of(self.head.lcluster_count.saturating_sub(first)).min(count);
         let lo_bits = self.head.lcluster_bits.max(COMPACT_LO_BITS_MIN);
-        let entry_bits = base_at * 8 / count;
         let mut raw = [(0_u8, 0_u16); PACK_MAX];
-        for (slot, raw) in raw.iter_mut().enumerate().take(used) {
-            let bit = slot * entry_bits;
+        for (bit, raw) in (0..).step_by(entry_bits).zip(raw.iter_mut().take(used)) {
             let value = word(bit / 8) >> (bit % 8);
-            *raw = ((value >> lo_bits & 3) as u8, (value & ((1 << lo_bits) - 1) & 0xffff) as u16);
+            *raw = ((value >> lo_bits & 3) as u8, (value & !(u32::MAX << lo_bits) & 0xffff) as u16);
         }
         self.pack_len = 0;
         let mut decoded = self.pack;
-        self.decode_pack(raw.get(..used).unwrap_or_default(), count, word(base_at), &mut decoded)?;
+        self.decode_pack(raw.get(..used).unwrap_or_default(), count, base, &mut decoded)?;
         (self.pack, self.pack_first, self.pack_len) = (decoded, first, used);
         Ok(())
     }
@@ -172,10 +177,10 @@ impl<'a> Entries<'a> {
         // Without big clusters the base is the block before the first head's.
         let mut block = if big { base } else { base.wrapping_add(1) };
         let mut before: Option<u32> = None;
-        for (slot, (&(kind, lo), out)) in raw.iter().zip(out.iter_mut()).enumerate() {
+        for (following, (&(kind, lo), out)) in (1..).zip(raw.iter().zip(out.iter_mut())) {
             if kind != Z_EROFS_LCLUSTER_TYPE_NONHEAD {
                 *out = self.head_entry(kind, u32::from(lo), block, false)?;
-                let next = raw.get(slot + 1).filter(|_| big);
+                let next = raw.get(following).filter(|_| big);
                 let counted = next.is_some_and(|&(kind, lo)| {
                     kind == Z_EROFS_LCLUSTER_TYPE_NONHEAD && lo & Z_EROFS_LI_D0_CBLKCNT != 0
                 });
@@ -184,11 +189,11 @@ impl<'a> Entries<'a> {
                 continue;
             }
             let is_count = lo & Z_EROFS_LI_D0_CBLKCNT != 0;
-            *out = if slot + 1 == slot_count && !is_count {
+            *out = if following == slot_count && !is_count {
                 // The last slot looks forwards; how far it lies after its head follows from the
                 // one before.
-                let back = before.ok_or_else(|| self.fault("a pack without a head or distance"))? + 1;
-                Entry::Later { back, blocks: None, forward: Some(u32::from(lo)) }
+                let back = before.ok_or_else(|| self.fault("a pack without a head or distance"))?;
+                Entry::Later { back: back.saturating_add(1), blocks: None, forward: Some(u32::from(lo)) }
             } else {
                 self.later(lo, None)?
             };

@@ -2,9 +2,10 @@
 
 use crate::corruption::{Allowed, Corruption};
 use crate::disk::*;
+use crate::figures::nth_at;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
-use packfs_core::{Result, usize_of};
+use packfs_core::{Result, len_of, usize_of};
 use std::mem::size_of;
 
 /// An index with an entry for each logical cluster.
@@ -56,6 +57,7 @@ pub(crate) struct PackPlace {
     /// Index of its first entry.
     pub(crate) first: u64,
     pub(crate) count: usize,
+    pub(crate) entry_bits: usize,
 }
 
 impl IndexHead {
@@ -66,32 +68,38 @@ impl IndexHead {
             let pack = self.pack_place(last);
             return pack.at.saturating_add(pack.len);
         }
-        self.at.saturating_add((last + 1).saturating_mul(size_of::<LclusterIndex>() as u64))
+        nth_at(self.at, last.saturating_add(1), size_of::<LclusterIndex>() as u64)
     }
 
     /// The pack that holds an entry of a compact index.
     pub(crate) fn pack_place(&self, index: u64) -> PackPlace {
         let (initial, count_2b) = (self.initial_4b, self.count_2b);
         let of_4b = |at: u64, first: u64| {
-            let number = (index - first) / COMPACT_4B_PACK_COUNT;
-            let at = at.saturating_add(number.saturating_mul(COMPACT_4B_PACK_LEN));
-            let first = first + number * COMPACT_4B_PACK_COUNT;
-            PackPlace { at, len: COMPACT_4B_PACK_LEN, first, count: usize_of(COMPACT_4B_PACK_COUNT) }
+            let number = index.saturating_sub(first) / COMPACT_4B_PACK_COUNT;
+            PackPlace {
+                at: nth_at(at, number, COMPACT_4B_PACK_LEN),
+                len: COMPACT_4B_PACK_LEN,
+                first: nth_at(first, number, COMPACT_4B_PACK_COUNT),
+                count: usize_of(COMPACT_4B_PACK_COUNT),
+                entry_bits: COMPACT_4B_ENTRY_BITS,
+            }
         };
         if count_2b == 0 || index < initial {
             return of_4b(self.at, 0);
         }
-        let at_2b = self.at + initial / COMPACT_4B_PACK_COUNT * COMPACT_4B_PACK_LEN;
-        if index - initial >= count_2b {
-            let at = at_2b.saturating_add(count_2b / COMPACT_2B_PACK_COUNT * COMPACT_2B_PACK_LEN);
-            return of_4b(at, initial + count_2b);
+        let at_2b = nth_at(self.at, initial / COMPACT_4B_PACK_COUNT, COMPACT_4B_PACK_LEN);
+        let end_2b = initial.saturating_add(count_2b);
+        if index >= end_2b {
+            let at = nth_at(at_2b, count_2b / COMPACT_2B_PACK_COUNT, COMPACT_2B_PACK_LEN);
+            return of_4b(at, end_2b);
         }
-        let number = (index - initial) / COMPACT_2B_PACK_COUNT;
+        let number = len_of(&(initial..index)) / COMPACT_2B_PACK_COUNT;
         PackPlace {
-            at: at_2b + number * COMPACT_2B_PACK_LEN,
+            at: nth_at(at_2b, number, COMPACT_2B_PACK_LEN),
             len: COMPACT_2B_PACK_LEN,
-            first: initial + number * COMPACT_2B_PACK_COUNT,
+            first: nth_at(initial, number, COMPACT_2B_PACK_COUNT),
             count: usize_of(COMPACT_2B_PACK_COUNT),
+            entry_bits: COMPACT_2B_ENTRY_BITS,
         }
     }
 }
@@ -100,7 +108,7 @@ impl EncodedHead {
     /// Returns the end of the records, an address.
     pub(crate) fn end(&self) -> u64 {
         let in_front = if self.record_len == 4 { 8 } else { 0 };
-        self.at.saturating_add(in_front).saturating_add(self.count.saturating_mul(self.record_len))
+        nth_at(self.at.saturating_add(in_front), self.count, self.record_len)
     }
 }
 
@@ -120,7 +128,7 @@ impl Reader {
     pub(crate) fn cluster_map(&self, raw: &RawInode) -> Result<ClusterMap> {
         let place = raw.place.of("cluster map of the inode");
         let start = raw.tail_at().next_multiple_of(MAP_HEADER_ALIGN);
-        let end = start + size_of::<MapHeader>() as u64;
+        let end = start.saturating_add(size_of::<MapHeader>() as u64);
         let head: MapHeader = self.read_struct(start, place)?;
         if head.h_clusterbits >> Z_EROFS_FRAGMENT_INODE_BIT != 0 {
             let whole = [
@@ -133,7 +141,8 @@ impl Reader {
         }
         let advise = head.h_advise.get();
         let has = |bit: u16| advise & bit != 0;
-        let lcluster_bits = self.geometry.block_bits + u32::from(head.h_clusterbits & CLUSTERBITS_MASK);
+        let bits_above_block = u32::from(head.h_clusterbits & CLUSTERBITS_MASK);
+        let lcluster_bits = self.geometry.block_bits.saturating_add(bits_above_block);
         if raw.layout == Layout::CompressedFull && has(Z_EROFS_ADVISE_EXTENTS) {
             return Ok(ClusterMap::Encoded(self.encoded_head(raw, &head, end, lcluster_bits)?));
         }
@@ -162,7 +171,7 @@ impl Reader {
         let idata_len = (head.h_u.get() >> 16) as u16;
         let inline = !packed && has(Z_EROFS_ADVISE_INLINE_PCLUSTER) && idata_len > 0;
         Ok(ClusterMap::Index(IndexHead {
-            at: if compact { end } else { end + FULL_INDEX_GAP },
+            at: if compact { end } else { end.saturating_add(FULL_INDEX_GAP) },
             compact,
             initial_4b,
             count_2b,
@@ -194,7 +203,7 @@ impl Reader {
                 u64::from(head.h_u.get()) | upper << 32
             }
         };
-        let room = self.space_end().saturating_sub(at) / record_len;
+        let room = len_of(&(at..self.space_end())).checked_div(record_len).unwrap_or(0);
         if count == 0 || count > room {
             let allowed = Allowed::Between(1, room);
             return Err(Corruption::Figure { place, figure: "extent count", found: count, allowed }.into());
@@ -214,10 +223,8 @@ impl Reader {
 /// index too short for both has only entries of 4 bytes.
 fn entries_2b(index_start: u64, count: u64) -> (u64, u64) {
     let initial = compacted_4b_initial(index_start);
-    if initial >= count {
-        return (0, 0);
-    }
-    let count_2b = (count - initial) / COMPACT_2B_PACK_COUNT * COMPACT_2B_PACK_COUNT;
+    let rest = count.saturating_sub(initial);
+    let count_2b = rest.saturating_sub(rest % COMPACT_2B_PACK_COUNT);
     (if count_2b == 0 { 0 } else { initial }, count_2b)
 }
 

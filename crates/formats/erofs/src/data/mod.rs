@@ -18,7 +18,7 @@ use crate::reader::Reader;
 pub(crate) use map_header::ClusterMap;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
-use packfs_core::{Error, Result, u32_of};
+use packfs_core::{Error, Result, len_of, u32_of};
 use packfs_format::{Extent, ExtentFrom};
 use std::ops::{ControlFlow, Range};
 
@@ -54,14 +54,14 @@ impl Run {
         if start >= end {
             return None;
         }
-        let skipped = start - self.offset;
+        let skipped = start.saturating_sub(self.offset);
         let from = match self.from {
             RunFrom::Hole => RunFrom::Hole,
             RunFrom::Stored(at) => RunFrom::Stored(at.saturating_add(skipped)),
             RunFrom::Block(block, first) => RunFrom::Block(block, first.saturating_add(u32_of(skipped))),
             RunFrom::Packed(at) => RunFrom::Packed(at.saturating_add(skipped)),
         };
-        Some(Run { offset: start, len: end - start, from })
+        Some(Run { offset: start, len: end.saturating_sub(start), from })
     }
 }
 
@@ -102,7 +102,7 @@ impl Joiner<'_> {
                 _ => false,
             };
             if continues {
-                waiting.len += next.len;
+                waiting.len = waiting.len.saturating_add(next.len);
                 return ControlFlow::Continue(());
             }
         }
@@ -185,7 +185,7 @@ impl Reader {
                     return ControlFlow::Break(());
                 }
             };
-            let offset = run.offset + (part.offset - at);
+            let offset = run.offset.saturating_add(part.offset.saturating_sub(at));
             let flow = joiner.push(Extent { offset, len: part.len, from });
             if flow.is_break() {
                 outcome = Ok(true);
@@ -270,7 +270,7 @@ impl Reader {
         let padded = self.geometry.has(EROFS_FEATURE_INCOMPAT_LZ4_0PADDING);
         Ok(BlockRef {
             offset: stored.start,
-            stored_len: u32_of(stored.end - stored.start),
+            stored_len: u32_of(len_of(&stored)),
             decoded_len: u32_of(decoded_len),
             decodes_to: if partial || !padded { DecodedLen::Prefix } else { DecodedLen::Exactly },
             zero_padded: padded,
@@ -288,7 +288,7 @@ impl Reader {
         interlaced: bool,
         runs: &mut Runs<'_>,
     ) -> Result<ControlFlow<()>> {
-        let (len, stored_len) = (logical.end - logical.start, stored.end - stored.start);
+        let (len, stored_len) = (len_of(&logical), len_of(&stored));
         if len > stored_len {
             let allowed = crate::corruption::Allowed::AtMost(stored_len);
             let figure = "length of a cluster that is not compressed";
@@ -298,18 +298,19 @@ impl Reader {
             return Ok(runs.push(logical.start, len, RunFrom::Stored(stored.start)));
         }
         let skip = self.geometry.in_block(logical.start);
-        let first = len.min(self.geometry.block_len() - skip);
-        if stored_len > self.geometry.block_len() || skip + first > stored_len {
+        let first = len.min(self.geometry.block_len().saturating_sub(skip));
+        if stored_len > self.geometry.block_len() || skip.saturating_add(first) > stored_len {
             return Err(
                 Corruption::Fault { place, fault: "an interlaced cluster that is not one block" }.into()
             );
         }
-        if runs.push(logical.start, first, RunFrom::Stored(stored.start + skip)).is_break() {
+        if runs.push(logical.start, first, RunFrom::Stored(stored.start.saturating_add(skip))).is_break() {
             return Ok(ControlFlow::Break(()));
         }
         if first == len {
             return Ok(ControlFlow::Continue(()));
         }
-        Ok(runs.push(logical.start + first, len - first, RunFrom::Stored(stored.start)))
+        let rest = logical.start.saturating_add(first)..logical.end;
+        Ok(runs.push(rest.start, len_of(&rest), RunFrom::Stored(stored.start)))
     }
 }

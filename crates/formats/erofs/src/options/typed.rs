@@ -3,6 +3,7 @@
 use super::values;
 use super::{Dedupe, Fragments, IndexForm, Prefixes, Uuid};
 use crate::disk;
+use crate::figures::low_bits;
 use crate::kernel::{self, Need, Version};
 use crate::rules::{ByPath, TypedRule};
 use crate::sizes::{len, len_32};
@@ -170,7 +171,7 @@ impl Typed {
         }
         let len_max = |index: usize| {
             let len = lens.get(index).or(lens.last());
-            len.map(|len| len / u64::from(block_len) * u64::from(block_len))
+            len.map(|len| len & !low_bits(block_len.ilog2()))
         };
         let paths = self.device_paths.iter().enumerate();
         Ok(paths.map(|(index, path)| DataFile { path: path.clone(), len_max: len_max(index) }).collect())
@@ -190,7 +191,7 @@ impl Typed {
             let message = format!("device-of={glob}={number}, but there are {count} devices");
             return Err(Error::usage(message).hint("each -O device=FILE adds one"));
         }
-        ByPath::new(self.device_rules.iter().map(|(glob, number)| (&**glob, number - 1)))
+        ByPath::new(self.device_rules.iter().map(|(glob, number)| (&**glob, number.saturating_sub(1))))
     }
 }
 
