@@ -3,7 +3,9 @@
 //! Verbs declare options with a first line that stands alone in `-h`; details follow after an empty
 //! line and are shown by `--help`.
 
-use clap::Command;
+use clap::builder::StyledStr;
+use clap::{Arg, Command};
+use packfs::LIMITS;
 
 /// Options below each heading, by their long names. Others stand below "Options".
 const HEADINGS: [(&str, &[&str]); 7] = [
@@ -74,16 +76,32 @@ const HEADINGS: [(&str, &[&str]); 7] = [
             "strict",
         ],
     ),
-    ("Output", &["output", "verify", "no-verify", "no-sync", "sync", "report", "json", "quiet", "stats"]),
-    ("Limits", &["jobs", "memory", "max-size", "fit", "sandbox"]),
+    (
+        "Output",
+        &[
+            "output",
+            "max-size",
+            "fit",
+            "verify",
+            "no-verify",
+            "no-sync",
+            "sync",
+            "report",
+            "json",
+            "quiet",
+            "stats",
+        ],
+    ),
+    ("Resources", &["jobs", "memory", "sandbox"]),
 ];
 
 /// Headings of options that mean something else in one verb.
-const EXCEPTIONS: [(&str, &str, &str); 9] = [
+const EXCEPTIONS: [(&str, &str, &str); 10] = [
     ("pack", "offset", "Output"),
     ("repack", "offset", "Output"),
     ("pack", "block-size", "Compression"),
     ("repack", "block-size", "Compression"),
+    ("mount", "kernel", "Options"),
     ("verity", "verify", "Options"),
     ("diff", "no-xattrs", "Options"),
     ("diff", "no-times", "Options"),
@@ -120,18 +138,27 @@ const COMMON: [&str; 16] = [
     "optimize",
     "block-size",
     "option",
-    "base",
     "exclude",
     "add",
-    "order",
     "root-owned",
     "mtime",
+    "no-xattrs",
     "lossy",
+    "no-verify",
     "max-size",
     "jobs",
     "quiet",
     "json",
 ];
+
+/// Value names that several options share, explained once at the end of long help.
+const VALUES: [(&str, &str); 2] = [
+    ("SIZE", "number with an optional unit: 4096, 128K, 1M, 0x1000; K is 1024"),
+    ("TIME", "seconds since 1970 (0, @0) or a date: 2026-11-20, 2026-11-20T13:05:00Z"),
+];
+
+/// The template of the parser, with a list of arguments in the place of its own.
+const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}";
 
 /// Puts the options of every verb below their headings.
 pub fn arrange(command: Command) -> Command {
@@ -142,6 +169,7 @@ pub fn arrange(command: Command) -> Command {
 fn arrange_verb(verb: Command, name: &str) -> Command {
     let verb = verb.mut_args(|arg| {
         let Some(long) = arg.get_long().map(str::to_owned) else { return arg };
+        let arg = with_limit(arg, &long);
         let is_hidden = arg.is_hide_short_help_set() || !is_shown(name, &long);
         match heading(name, &long) {
             Some(heading) => arg.help_heading(heading).hide_short_help(is_hidden),
@@ -153,7 +181,57 @@ fn arrange_verb(verb: Command, name: &str) -> Command {
     if verb.is_disable_help_flag_set() {
         return verb;
     }
+    let whole = with_values(&whole, &verb);
     verb.after_help(format!("{examples}\n\n`packfs {name} --help` lists all options.")).after_long_help(whole)
+}
+
+/// Adds the default of a limit to the help of its option.
+fn with_limit(arg: Arg, long: &str) -> Arg {
+    let Some(row) = LIMITS.iter().find(|row| row.option == long) else { return arg };
+    let units = [(1 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1, "")];
+    let is_size = arg.get_value_names().is_some_and(|names| names == ["SIZE"]);
+    let exact = |unit: &&(u64, &str)| unit.0 == 1 || is_size && row.default % unit.0 == 0;
+    let (unit, letter) = units.iter().find(exact).unwrap_or(&(1, ""));
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    arg.help(format!("{help} (default: {}{letter})", row.default / unit))
+}
+
+/// Explains shared value names of a verb below its examples.
+fn with_values(help: &str, verb: &Command) -> String {
+    let is_used = |name: &str| {
+        verb.get_arguments().filter_map(Arg::get_value_names).any(|names| names.iter().any(|it| it == name))
+    };
+    let used = VALUES.iter().filter(|(name, _)| is_used(name));
+    let rows: Vec<String> = used.map(|(name, meaning)| format!("\n  {name}  {meaning}")).collect();
+    if rows.is_empty() {
+        return help.to_owned();
+    }
+    let (examples, rest) = help.split_at(help.find("\n\n").unwrap_or(help.len()));
+    format!("{examples}\n\nValues:{}{rest}", rows.concat())
+}
+
+/// Lists arguments by the names given, one each, instead of by those that the parser derives.
+///
+/// Several arguments followed by one cannot be declared as such, because options may stand between.
+pub fn name_arguments(verb: Command, names: &[&str]) -> Command {
+    let header = *verb.get_styles().get_header();
+    let width = names.iter().map(|name| name.len()).max().unwrap_or_default();
+    let (mut short, mut long) = (format!("{header}Arguments:{header:#}"), String::new());
+    for (name, arg) in names.iter().zip(verb.get_positionals()) {
+        let text = |help: Option<&StyledStr>| help.map(ToString::to_string).unwrap_or_default();
+        let line = text(arg.get_help());
+        let details = text(arg.get_long_help()).replace("\n\n", "\n          \n          ");
+        long = format!("{long}\n  {name}\n          {details}\n");
+        short = format!("{short}\n  {name:width$}  {line}");
+    }
+    let long = format!("{header}Arguments:{header:#}{}", long.trim_end());
+    verb.mut_args(|arg| {
+        let is_positional = arg.is_positional();
+        arg.hide_short_help(is_positional).hide_long_help(is_positional)
+    })
+    .help_template(TEMPLATE)
+    .before_help(short)
+    .before_long_help(long)
 }
 
 /// Returns the heading of an option; `None` leaves the one it was declared with.
@@ -178,8 +256,8 @@ mod tests {
     use clap::{Arg, Command};
 
     /// Words that the style guide replaces.
-    const AVOIDED: [&str; 8] =
-        ["whoever", "somebody", "nobody", "anybody", "what is", "told", "made of", "so many"];
+    const AVOIDED: [&str; 9] =
+        ["whoever", "somebody", "nobody", "anybody", "what is", "told", "made of", "so many", "BYTES"];
 
     /// Options that most verbs have.
     const GLOBAL: [&str; 3] = ["jobs", "quiet", "json"];
@@ -229,6 +307,16 @@ mod tests {
                     "{}: {line}",
                     verb.get_name()
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn examples_and_values_are_not_wrapped() {
+        for verb in verbs() {
+            let help = verb.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            for line in help.lines().take_while(|line| !line.starts_with("Codecs")) {
+                assert!(line.chars().count() <= 80, "{}: {line}", verb.get_name());
             }
         }
     }

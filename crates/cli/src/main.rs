@@ -30,8 +30,9 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed (diff: the two differ), 2 wrong usage, 3 corrupt input,
-4 unsupported input, 129, 130 and 143 stopped. NO_COLOR=1 turns colour off.";
+Exit codes: 0 done, 1 failed (diff: the two differ), 2 wrong usage,
+3 corrupt input, 4 unsupported input, 129, 130 and 143 stopped by a signal.
+NO_COLOR=1 turns colors off.";
 
 /// Makes of a row a variant of the command line and its dispatch.
 macro_rules! verbs {
@@ -97,8 +98,11 @@ fn main() -> ExitCode {
 
 /// The whole command line, with the parts of the help that come from the library's tables.
 fn command() -> clap::Command {
-    let pack_help = |pack: clap::Command| pack.after_long_help(pack::after_long_help());
-    help::arrange(Cli::command().mut_subcommand("pack", pack_help))
+    let pack = |pack: clap::Command| {
+        let pack = pack.after_long_help(pack::after_long_help());
+        help::name_arguments(pack, &["<SOURCE>...", "<IMAGE>"])
+    };
+    help::arrange(Cli::command().mut_subcommand("pack", pack))
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ pub struct Work {
     jobs: Option<u16>,
 
     /// Print no progress and no summary
+    ///
+    /// Results, warnings and errors are still printed, and so is the JSON of --json.
     #[arg(short, long)]
     pub quiet: bool,
 }

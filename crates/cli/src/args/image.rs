@@ -20,9 +20,7 @@ pub struct ImageInput {
     pub image: PathBuf,
 
     /// Read the image at this offset in the file
-    ///
-    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = text::parse_size)]
     pub offset: u64,
 
     /// Read further image data from FILE

@@ -4,12 +4,12 @@ use crate::out::text;
 use packfs::{LIMITS, Limit, Limits};
 
 /// Heading of the options in long help.
-const HEADING: &str = "Limits for untrusted input (none lifts one)";
+const HEADING: &str = "Limits on untrusted images, tars and manifests";
 
 /// Limits as typed.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct LimitArgs {
-    /// Limit the number of names
+    /// Limit the number of entries
     #[arg(long, value_name = "N", value_parser = parse_count, help_heading = HEADING, hide_short_help = true)]
     max_entries: Option<u64>,
 
@@ -18,36 +18,37 @@ pub struct LimitArgs {
     max_depth: Option<u64>,
 
     /// Limit the length of a name
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_name: Option<u64>,
 
     /// Limit the length of a symlink target
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_target: Option<u64>,
 
-    /// Limit the extended attributes of one inode
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
+    /// Limit the xattrs of one inode
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_inode_xattrs: Option<u64>,
 
-    /// Limit the extended attributes of all inodes
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
+    /// Limit the xattrs of all inodes
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_xattrs: Option<u64>,
 
-    /// Limit the length of all files together, holes included
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
+    /// Limit the length of all files, holes included
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_bytes: Option<u64>,
 
-    /// Limit the ratio of file data to input, holes left out
+    /// Limit file bytes for each byte of input
     #[arg(long, value_name = "N", value_parser = parse_count, help_heading = HEADING, hide_short_help = true)]
     max_ratio: Option<u64>,
 
-    /// Limit the memory for names and metadata
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
+    /// Limit memory for names and metadata
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = HEADING, hide_short_help = true)]
     max_memory: Option<u64>,
 
     /// Lift all limits that no other option sets
     ///
-    /// For trusted input. What the format itself forbids stays forbidden.
+    /// For trusted input. The value none lifts a single limit, as in --max-depth none. What the
+    /// format itself forbids stays forbidden.
     #[arg(long, help_heading = HEADING, hide_short_help = true)]
     no_limits: bool,
 }

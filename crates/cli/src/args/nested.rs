@@ -6,16 +6,14 @@ use packfs::OpenOptions;
 /// Options of every verb that opens an image.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct NestedArgs {
-    /// Select an image in a container, such as a partition
+    /// Read this part of a disk image, such as p2
     ///
-    /// Selects one of several images in a container, such as a partition of a disk: p2, or 2.
-    /// Without it a warning names the one that is used.
+    /// Without it, a single image is found by itself; of several, a warning names the one that is
+    /// used.
     #[arg(long, value_name = "NAME")]
     part: Option<String>,
 
-    /// Open the container itself, not the image in it
-    ///
-    /// Containers are cloop images and partition tables.
+    /// Open a cloop or disk image itself, not the image in it
     #[arg(long, conflicts_with = "part")]
     outer: bool,
 

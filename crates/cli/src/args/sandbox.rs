@@ -7,9 +7,9 @@ use packfs_sandbox::Sandbox;
 /// Mode of the sandbox.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum When {
-    /// Both if the kernel supports them, and a report
+    /// Apply those that the kernel supports
     Auto,
-    /// Both, or an error
+    /// Fail unless the kernel supports both
     Require,
 }
 
@@ -20,8 +20,7 @@ pub struct SandboxArg {
     ///
     /// Landlock restricts files to those that are read and written, seccomp restricts system calls
     /// to those that reading needs. Both apply before the input is parsed. A line on standard error
-    /// tells which of them hold. With `--sandbox=require` it is an error if the kernel supports
-    /// only one of them.
+    /// reports which of them are active. --sandbox alone is --sandbox=auto.
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     sandbox: Option<When>,
 }

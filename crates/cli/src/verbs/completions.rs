@@ -7,7 +7,7 @@ use packfs_terminal::completions;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The shell
+    /// Shell to complete for
     shell: clap_complete::Shell,
 }
 

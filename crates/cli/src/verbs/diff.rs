@@ -42,28 +42,24 @@ pub struct Opts {
     device_b: Vec<PathBuf>,
 
     /// Read image A at this offset in its file
-    ///
-    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
-    #[arg(long, visible_alias = "offset", value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    #[arg(long, visible_alias = "offset", value_name = "SIZE", default_value = "0", value_parser = text::parse_size)]
     offset_a: u64,
 
     /// Read image B at this offset in its file
-    ///
-    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = text::parse_size)]
     offset_b: u64,
 
-    /// Select an image in container A, such as a partition
+    /// Read this part of disk image A, such as p2
     ///
-    /// Selects one of several images in a container, such as a partition of a disk: p2, or 2.
-    /// Without it a warning names the one that is used.
+    /// Without it, a single image is found by itself; of several, a warning names the one that is
+    /// used.
     #[arg(long, visible_alias = "part", value_name = "NAME")]
     part_a: Option<String>,
 
-    /// Select an image in container B, such as a partition
+    /// Read this part of disk image B, such as p2
     ///
-    /// Selects one of several images in a container, such as a partition of a disk: p2, or 2.
-    /// Without it a warning names the one that is used.
+    /// Without it, a single image is found by itself; of several, a warning names the one that is
+    /// used.
     #[arg(long, value_name = "NAME")]
     part_b: Option<String>,
 

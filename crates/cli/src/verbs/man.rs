@@ -12,13 +12,13 @@ use std::process::{Command, ExitCode};
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The directory; made if it does not exist
+    /// Directory to write to; created if missing
     dir: PathBuf,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  packfs man ~/.local/share/man/man1     then: man packfs-pack";
+  packfs man ~/.local/share/man/man1    then: man packfs-pack";
 
 impl Opts {
     /// Writes `packfs.1` and one page a verb, such as `packfs-pack.1`, and those of `packfs-lab` if

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 /// Repack an image with other metadata, order, codec, block size or format
 ///
-/// Everything without an option stays. If format, codec, level and block size stay, compressed
-/// blocks are copied: each is decoded once to find damage, and none is compressed again.
+/// Format, codec, level and block size stay those of OLD unless options or the extension of IMAGE
+/// change them. If these four stay, compressed blocks are copied: each is decoded once to find
+/// damage, and none is compressed again. Other options have their defaults.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -15,7 +16,7 @@ pub struct Opts {
     #[arg(value_name = "OLD")]
     source: PathBuf,
 
-    /// Image to write; may be OLD; - is standard output
+    /// Image to write, which may be OLD; - is standard output
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 

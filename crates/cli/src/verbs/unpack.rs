@@ -83,7 +83,7 @@ const EXAMPLES: &str = "\
 Examples:
   packfs unpack root.sqfs out
   packfs unpack root.sqfs out etc 'usr/lib/**/*.so'   some paths
-  packfs unpack root.sqfs out --existing merge        into a filled directory
+  packfs unpack root.sqfs out --existing merge        into a full directory
   sudo packfs unpack root.sqfs rootfs --strict        owners, devices and all";
 
 /// Words for [`Existing`].
@@ -92,20 +92,20 @@ enum ExistingWord {
     /// DIR must not exist or be empty
     #[default]
     Refuse,
-    /// Fill directories; other existing files are an error, found before anything is written
+    /// Add to directories; fail before writing if another file exists
     Merge,
-    /// Fill directories, replace other existing files
+    /// Add to directories, and replace other existing files
     Replace,
-    /// Fill directories, keep other existing files
+    /// Add to directories, and keep other existing files
     Skip,
-    /// Like skip, but replace files older than in the image
+    /// Add to directories, and replace only files older than in the image
     KeepNewer,
 }
 
 /// Words for [`OwnerPolicy`].
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum OwnerWord {
-    /// The owner in the image for root, else the current user
+    /// Owner in the image if run as root, else the current user
     #[default]
     Auto,
     /// The owner in the image; refused ones are counted

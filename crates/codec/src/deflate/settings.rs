@@ -14,7 +14,7 @@ pub(crate) static ZLIB: Codec = Codec {
     levels: Some(1..=12),
     default_level: Some(LEVEL_DEFAULT as i32),
     options: "window=8..15, strategy=default+filtered+huffman+rle+fixed",
-    description: "DEFLATE; every kernel and tool reads it; 10 to 12 search for near-optimal parses",
+    description: "DEFLATE, read by every kernel and tool; optimal parsing from level 10",
     // As much as takes no longer than zlib's own level 9.
     for_size: "gzip:11",
     for_build: "gzip:5",
@@ -27,7 +27,7 @@ pub(crate) static DEFLATE: Codec = Codec {
     levels: Some(0..=12),
     default_level: Some(LEVEL_DEFAULT as i32),
     options: "",
-    description: "DEFLATE without a wrapper; 10 to 12 search for near-optimal parses",
+    description: "DEFLATE without a wrapper; optimal parsing from level 10",
     for_size: "deflate:12",
     for_build: "deflate:5",
     decoding: &[Decoding::new(Algorithm::Deflate, raw_decoder)],

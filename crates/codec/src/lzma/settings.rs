@@ -14,7 +14,7 @@ pub(crate) static LZMA: Codec = Codec {
     levels: Some(0..=9),
     default_level: Some(5),
     options: "extreme, dict=SIZE|PERCENT%",
-    description: "LZMA1; in erofs the smallest images, in squashfs for old vendor kernels only",
+    description: "LZMA1; smallest in erofs; in squashfs only for old vendor kernels",
     for_size: "lzma:9,extreme",
     for_build: "lzma:1",
     decoding: &[

@@ -31,8 +31,8 @@ pub struct Opts {
 
     /// Also list damaged files and test recovery data
     ///
-    /// Decodes all file data, counts the files that survive, and tells whether the recovery data
-    /// beside the image can repair it.
+    /// Decodes all file data, counts the undamaged files, and reports if the recovery data beside
+    /// the image can repair it.
     #[arg(long)]
     repair_hints: bool,
 

@@ -32,7 +32,7 @@ pub struct Opts {
 
     /// Fail unless every SOURCE has this digest
     ///
-    /// The digest names the facts that count.
+    /// DIGEST names the attributes that it covers.
     #[arg(long, value_name = "DIGEST", conflicts_with_all = ["facts", "depth"])]
     check: Option<String>,
 
@@ -42,24 +42,22 @@ pub struct Opts {
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["sources", "check", "facts", "depth"])]
     check_list: Option<PathBuf>,
 
-    /// Set the attributes that count
+    /// Set the attributes that the digest covers
     ///
-    /// A list of mode, owner, mtime, nanos, xattrs, links, root, or changes to the default such as
-    /// +nanos or -mtime,-owner; all; none. Names, types, contents, targets and device numbers
-    /// always count.
+    /// LIST is all, none, a list of mode, owner, mtime, nanos, xattrs, links and root, or changes to
+    /// the default, such as +nanos or -mtime,-owner. The default is all but nanos. Names, types,
+    /// contents, link targets and device numbers are always covered.
     #[arg(long, value_name = "LIST", value_parser = parse_facts, allow_hyphen_values = true)]
     facts: Option<DigestFacts>,
 
     /// Print digests of directories down to depth N
     ///
-    /// Each is the digest that the directory would have by itself.
+    /// Each is the digest that the directory has as a SOURCE of its own.
     #[arg(long, value_name = "N", default_value = "0")]
     depth: u32,
 
     /// Read the image at this offset in the file
-    ///
-    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = text::parse_size)]
     offset: u64,
 
     /// Read further image data from FILE
@@ -89,7 +87,7 @@ pub struct Opts {
 const EXAMPLES: &str = "\
 Examples:
   packfs digest rootfs root.sqfs root.tar       the same digest three times
-  packfs digest --facts +nanos rootfs a.erofs   fractions of seconds count, too
+  packfs digest --facts +nanos rootfs a.erofs   with fractions of seconds
   packfs digest --depth 2 root.sqfs             directories, for diff(1)
   packfs digest rootfs > rootfs.digest
   packfs digest --check-list rootfs.digest

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Mount an image on a directory, read-only: by the kernel as root, else through FUSE
+/// Mount an image read-only, as root by the kernel, else through FUSE
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -43,9 +43,7 @@ pub struct Opts {
     json: bool,
 
     /// Read the image at this offset in the file
-    ///
-    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
-    #[arg(long, value_name = "BYTES", value_parser = text::parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     offset: Option<u64>,
 
     /// Mount only this directory of the image
@@ -89,31 +87,32 @@ pub struct Opts {
     #[arg(long, value_name = "MAP", value_delimiter = ',')]
     owner_map: Vec<IdMap>,
 
-    /// Unmount after TIME without use: 90s, 10m, 2h (FUSE)
-    #[arg(long, value_name = "TIME", value_parser = options::parse_duration)]
+    /// Unmount after DURATION without use: 90s, 10m, 2h (FUSE)
+    #[arg(long, value_name = "DURATION", value_parser = options::parse_duration)]
     idle_timeout: Option<Duration>,
 
-    /// Set the size of the block cache (FUSE; default 64M)
-    #[arg(long, value_name = "BYTES", value_parser = text::parse_size)]
+    /// Set the size of the block cache (FUSE; default: 64M)
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     cache_size: Option<u64>,
 
     /// Serve with N threads (FUSE)
     ///
-    /// The default depends on the machine.
+    /// The default is twice the number of processors, from 4 to 64.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 
     /// Record the order of first use to FILE (FUSE)
     ///
-    /// FILE lists files that are read, symbolic links that are followed and directories that are
-    /// listed, for `packfs pack --trace`.
+    /// For `packfs pack --trace`. FILE lists files that are read, symbolic links that are followed,
+    /// and directories that are listed.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
     /// Set mount options, separated by commas
     ///
-    /// Those of mount(8): nosuid, nodev, noexec, nosymfollow, allow_other, default_permissions, and
-    /// every option above without its dashes.
+    /// As for mount(8): nosuid, nodev, noexec, nosymfollow, allow_other, default_permissions. As the
+    /// options above: fuse, kernel, offset=, subdir=, device=, uid=, gid=, owner-map=,
+    /// idle-timeout=, cache-size=, threads=, record=.
     #[arg(short, value_name = "OPTIONS", value_delimiter = ',')]
     options: Vec<OsString>,
 
@@ -124,7 +123,7 @@ pub struct Opts {
 
 const EXAMPLES: &str = "\
 Examples:
-  packfs mount root.sqfs /mnt              as root by the kernel, else through FUSE
+  packfs mount root.sqfs /mnt              root: by the kernel, else by FUSE
   packfs mount --fuse --subdir usr/share root.erofs ~/share
   packfs mount -o allow_other,noexec --idle-timeout 10m root.sqfs /srv/tree
   packfs mount --list

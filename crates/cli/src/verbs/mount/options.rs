@@ -194,7 +194,7 @@ fn is_for_others(word: &str) -> bool {
 
 fn unknown(word: &str) -> Error {
     let known = "nosuid, nodev, noexec, nosymfollow, allow_other, default_permissions, fuse, kernel, offset=, subdir=, \
-                 device=, uid=, gid=, owner-map=, idle-timeout=, cache-size=, threads=";
+                 device=, uid=, gid=, owner-map=, idle-timeout=, cache-size=, threads=, record=";
     Error::usage(format!("unknown mount option {word}")).hint(format!("known options: {known}"))
 }
 

@@ -16,9 +16,9 @@ use std::time::Instant;
 /// Options of packing.
 #[derive(clap::Args)]
 pub struct PackArgs {
-    /// Set the image format
+    /// Set the format, such as erofs; default by extension
     ///
-    /// The default follows from the extension of IMAGE: squashfs without an extension or with .img,
+    /// squashfs, erofs, squashfs-legacy, cramfs, iso9660 or cloop. The default follows from the extension of IMAGE: squashfs without an extension or with .img,
     /// .image, .bin or .raw. An unknown extension is refused.
     #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Option<String>,
@@ -26,7 +26,8 @@ pub struct PackArgs {
     /// Set codec and level, such as zstd:19
     ///
     /// gzip, lzo, lz4, lz4hc, xz, lzma, zstd, deflate or none, as the format supports. Options of
-    /// the codec follow after commas; the list is below. The default depends on the format and on
+    /// the codec follow after commas; the list is below. In erofs, CODEC+CODEC uses two: zstd:15+lz4
+    /// stores with LZ4 what it compresses almost as well. The default depends on the format and on
     /// --optimize: for balanced, gzip:9 in squashfs and lz4hc:12 in erofs.
     #[arg(
         short,
@@ -50,50 +51,48 @@ pub struct PackArgs {
     )]
     optimize: Option<Goal>,
 
-    /// Set the block size, in erofs the cluster size, as 128K
+    /// Set block size (in erofs cluster size), such as 128K
     ///
-    /// Larger blocks make smaller images and slower random reads. The default depends on
-    /// --optimize: for balanced, 128K in squashfs and 64K in erofs. Sizes are numbers with an
-    /// optional unit: 4096, 128K, 1M, 0x1000.
+    /// squashfs has powers of two from 4K to 1M, erofs multiples of its filesystem block (-O block)
+    /// up to 1M. Larger blocks make smaller images and slower random reads. The default depends on
+    /// --optimize: for balanced, 128K in squashfs and 64K in erofs.
     #[arg(short, long, value_name = "SIZE", value_parser = text::parse_block_len)]
     block_size: Option<u32>,
 
-    /// Set an option of the format
+    /// Set a format option, such as fragments=always
     ///
     /// May be given several times. The options of each format are listed below.
     #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
     options: Vec<(String, String)>,
 
-    /// Use only erofs features of this Linux version, as 6.1
+    /// Use only erofs features of this Linux version, such as 6.1
     ///
-    /// For erofs only; the same as -O kernel=VERSION.
+    /// For erofs only; the same as -O kernel=VERSION. The default is 6.1, or the first version that
+    /// supports all given options.
     #[arg(long, value_name = "VERSION")]
     kernel: Option<String>,
 
     /// Set the creation time of the image
     ///
-    /// newest is the time of the newest file, now the time of packing; seconds since 1970 and dates
-    /// are accepted, too. The default is SOURCE_DATE_EPOCH, else newest.
+    /// newest is the time of the newest file, now the time of packing. The default is
+    /// SOURCE_DATE_EPOCH, else newest.
     #[arg(long, value_name = "TIME", value_parser = parse_made_at)]
     made_at: Option<MadeAt>,
 
     /// Write the image at this offset of the output
     ///
-    /// The bytes of an existing file before the offset are kept. Sizes are numbers with an optional
-    /// unit: 4096, 128K, 1M, 0x1000.
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    /// The bytes of an existing file before the offset are kept.
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = text::parse_size)]
     pub(super) offset: u64,
 
     /// Read the source image at this offset in its file
-    ///
-    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = text::parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = text::parse_size)]
     source_offset: u64,
 
-    /// Pack this image of a container, such as a partition
+    /// Pack this part of a disk image, such as p2
     ///
-    /// Selects one of several images in a container, such as a partition of a disk: p2, or 2.
-    /// Without it a warning names the one that is used.
+    /// Without it, a single image is found by itself; of several, a warning names the one that is
+    /// used.
     #[arg(long, visible_alias = "part", value_name = "NAME")]
     source_part: Option<String>,
 
@@ -143,10 +142,10 @@ pub struct PackArgs {
     #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = parse_gain)]
     min_gain: Gain,
 
-    /// Set the work for each block: level or max
+    /// Set the effort for each block: level (default) or max
     ///
-    /// level, the default, compresses as the level of the codec says. max uses the highest level
-    /// and a bounded search for the smallest result, and takes several times longer.
+    /// level compresses as the level of the codec says. max uses the highest level and a bounded
+    /// search for the smallest result, and takes several times longer.
     #[arg(long, value_name = "EFFORT", value_parser = parse_effort)]
     effort: Option<Effort>,
 
@@ -168,20 +167,20 @@ pub struct PackArgs {
     ///
     /// The default is the limit of the control group. Less memory means fewer threads and never
     /// changes the image.
-    #[arg(long, value_name = "BYTES", value_parser = text::parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     memory: Option<u64>,
 
     /// Fail if the image exceeds SIZE, such as 16M
     ///
-    /// Padding counts. The length is reported, and nothing is overwritten.
+    /// Padding counts. The error states the length, and an existing file or device stays unchanged.
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     max_size: Option<u64>,
 
-    /// Use denser settings until the image fits
+    /// Use denser settings until the image fits in --max-size
     ///
-    /// Tries denser codecs, higher levels and larger blocks until the image fits in --max-size, or
-    /// on the block device IMAGE. Options that are given (-c, -b) stay. Each try packs anew, and
-    /// denser images are slower to read.
+    /// Tries denser codecs, higher levels and larger blocks. Without --max-size, IMAGE must be a
+    /// block device, whose size is the limit. Options that are given (-c, -b) stay. Each try packs
+    /// anew, and denser images are slower to read.
     #[arg(long)]
     fit: bool,
 
@@ -192,7 +191,7 @@ pub struct PackArgs {
     #[arg(long, overrides_with = "no_verify")]
     verify: bool,
 
-    /// Do not read the image back
+    /// Skip the check against the source (default over 1 GiB)
     #[arg(long, overrides_with = "verify")]
     no_verify: bool,
 
@@ -200,7 +199,7 @@ pub struct PackArgs {
     #[arg(long)]
     no_sync: bool,
 
-    /// Report space by file class, time and suggestions
+    /// Add space per file class, times and advice to the summary
     #[arg(long)]
     report: bool,
 

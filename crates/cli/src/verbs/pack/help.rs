@@ -8,38 +8,35 @@ use std::fmt::Write;
 const EXAMPLES: &str = "\
 Examples:
   packfs pack rootfs root.sqfs                          a directory
+  packfs pack rootfs root.erofs                         EROFS by its extension
   packfs pack rootfs root.sqfs --codec zstd:19 --block-size 1M
   packfs pack rootfs.tar.xz root.sqfs                   a tar, compressed or not
   docker export box | packfs pack - box.sqfs            a tar from a pipe
   packfs pack app.bin app.sqfs                          a single file
   packfs pack bin lib README app.sqfs                   several sources
-  packfs pack base board root.sqfs --merge              both merged, the later one wins
+  packfs pack base board root.sqfs --merge              merged, the last wins
   packfs pack old.sqfs new.sqfs --codec xz              another image
   packfs pack disk.img disk.cloop                       a disk image, wrapped
   packfs pack rootfs new.sqfs --base old.sqfs           reusing unchanged data
-  packfs pack root.manifest root.sqfs                   a list of files, owners, devices
+  packfs pack root.manifest root.sqfs                   a list of entries
   packfs pack rootfs root.sqfs --add 'c /dev/console 0600 0 0 5 1'
   packfs pack rootfs - -f erofs | ssh box 'cat > root'  to a pipe
   sudo packfs pack rootfs /dev/sdb2 -f erofs            to a block device
   packfs pack layer.tar layer.erofs --whiteouts overlayfs
   packfs pack rootfs root.sqfs --exclude 'var/cache/**' --root-owned --mtime @0
   packfs pack rootfs root.erofs -O device=root.blob     data in a separate file
-  packfs pack rootfs root.erofs --codec zstd:15+lz4     LZ4 where it costs little space
+  packfs pack rootfs root.erofs --codec zstd:15+lz4     LZ4 where it is cheap
   packfs pack rootfs root.erofs --kernel 6.1            for Linux 6.1 and newer
   packfs pack rootfs root.sqfs -O fragments=always -O exports=off";
 
-const SOURCES: &str = "\
-The content of a source decides its kind, never its name. `-` is a tar archive
-from standard input. A file of any other kind is packed itself. Of several
-sources each becomes an entry of the root, whatever it holds.
-
+const REPRODUCIBLE: &str = "\
 Packing is reproducible: the image depends neither on the machine nor on the
 time nor on the number of threads. Its creation time is that of the newest file,
 or SOURCE_DATE_EPOCH; see --made-at.";
 
 /// Examples, and the lists that are made from tables.
 pub fn after_long_help() -> String {
-    let mut help = format!("{EXAMPLES}\n\n{SOURCES}\n\nCodecs (--codec NAME[:LEVEL][,KEY=VALUE...]):\n");
+    let mut help = format!("{EXAMPLES}\n\n{REPRODUCIBLE}\n\nCodecs (--codec NAME[:LEVEL][,KEY=VALUE...]):\n");
     // Writing to a string cannot fail.
     for row in CODECS {
         let levels = match (&row.levels, row.default_level) {

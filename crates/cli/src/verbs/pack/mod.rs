@@ -25,43 +25,46 @@ pub struct Opts {
     /// Directory, tar, image, manifest or file to pack
     ///
     /// The content of SOURCE decides its kind, never its name. A tar may be compressed; - reads a
-    /// tar from standard input.
+    /// tar from standard input. A manifest lists entries, one a line as for --add; `packfs info
+    /// --manifest` writes one.
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
 
-    /// Image to write, after any further SOURCEs
+    /// Image to write; always the last argument
     ///
     /// An existing file is replaced when the new image is complete. A block device is written in
-    /// place. A fifo, or - for standard output, receives the complete image, and no summary is
-    /// printed. With several SOURCEs each becomes an entry of the root under its own name, whatever
-    /// it holds.
+    /// place. A fifo, or - for standard output, receives the complete image; with - no summary is
+    /// printed. Several SOURCEs become entries of the root under their own names; a tar or an image
+    /// among them is stored as a file, not unpacked.
     #[arg(value_name = "IMAGE", required = true)]
     rest: Vec<PathBuf>,
 
     /// Pack SOURCE itself as the only entry of the root
     ///
-    /// SOURCE may be a tar, an image or a directory; none of them is opened.
+    /// A tar or an image is stored as a file, not unpacked. A directory becomes a directory of the
+    /// root.
     #[arg(long, visible_alias = "keep-as-directory", conflicts_with = "merge")]
     as_file: bool,
 
     /// Merge the contents of several directories
     ///
-    /// The entries of all directories are placed in the root, instead of the directories. Later
-    /// directories win.
+    /// The root holds the entries of all SOURCEs, instead of the directories. If several have an
+    /// entry of the same name, the last SOURCE wins.
     #[arg(long)]
     merge: bool,
 
-    /// Reuse compressed blocks of an earlier image OLD
+    /// Reuse compressed blocks of an earlier image
     ///
-    /// Only changed data is compressed. OLD must have the format, codec, level and block size of
-    /// the new image, and may be IMAGE itself.
+    /// Only changed data is compressed; the rest is copied from OLD. Fails if OLD has another
+    /// format, codec, level or block size than the new image, so repeat the options of OLD. OLD may
+    /// be IMAGE itself, but not a block device that is written in place.
     #[arg(long, value_name = "OLD")]
     base: Option<PathBuf>,
 
     /// Detect unchanged files by contents or by times
     ///
-    /// contents compares the data of each file with OLD. times compares path, size and mtime
-    /// without reading the file, and misses edits that keep the mtime.
+    /// contents reads each file and compares it with OLD. times compares only path, size and mtime,
+    /// and misses edits that keep the mtime.
     #[arg(long, value_name = "METHOD", default_value = "contents", requires = "base")]
     base_check: BaseCheckArg,
 
@@ -88,6 +91,7 @@ impl From<BaseCheckArg> for BaseCheck {
 const SHORT_EXAMPLES: &str = "\
 Examples:
   packfs pack rootfs root.sqfs
+  packfs pack rootfs root.erofs             the extension sets the format
   packfs pack rootfs.tar.xz root.sqfs --codec zstd:19 --block-size 1M";
 
 impl Opts {

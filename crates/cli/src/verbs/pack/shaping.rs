@@ -8,6 +8,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Long help of `--add`, whose lines are kept.
+const ADD: &str = "\
+Add an entry, such as 'd /proc 0755 0 0'
+
+ENTRY is a line of a manifest, or one of these:
+  d PATH MODE UID GID                directory
+  f PATH MODE UID GID HOSTFILE       file
+  l PATH 0777 UID GID TARGET         symbolic link
+  h PATH TARGET                      hard link
+  c|b PATH MODE UID GID MAJOR MINOR  character or block device
+  p|s PATH MODE UID GID              fifo or socket
+  m PATH MODE UID GID                new mode and owner of an entry
+
+PATH is a path in the image, which --exclude, --prefix and similar options do not change. An \
+existing entry is replaced; a directory keeps its contents. Attributes in the entry override \
+--owner, --mode, --mtime and similar options. Needs no root, applies to any SOURCE, and may be \
+given several times; the last entry for a path counts.";
+
 /// Options that filter and change the source.
 #[derive(clap::Args)]
 pub struct Shaping {
@@ -27,7 +45,7 @@ pub struct Shaping {
 
     /// Exclude paths matching the globs in FILE
     ///
-    /// One glob a line; # starts a comment.
+    /// One glob a line; # starts a comment. Globs are those of .gitignore.
     #[arg(long, value_name = "FILE")]
     exclude_from: Vec<PathBuf>,
 
@@ -43,27 +61,16 @@ pub struct Shaping {
     #[arg(long, value_name = "N", default_value_t = 0)]
     strip_components: usize,
 
-    /// Pack only the contents of PATH, without its name
+    /// Pack only the tree below PATH, as the root
     #[arg(long, value_name = "PATH")]
     strip_prefix: Option<OsString>,
 
-    /// Place everything below this directory of the image
+    /// Place everything below PATH in the image
     #[arg(long, value_name = "PATH")]
     prefix: Option<OsString>,
 
-    /// Add a device, link, file or directory
-    ///
-    /// Needs no root, and applies to any SOURCE. ENTRY is a line of a manifest, or in short: 'c
-    /// PATH MODE UID GID MAJOR MINOR' a character device, b a block device, 'd PATH MODE UID GID' a
-    /// directory, 'l PATH 0777 0 0 TARGET' a symbolic link, 'h PATH TARGET' a hard link, 'f PATH
-    /// MODE UID GID HOSTFILE' a file, p a fifo, s a socket, 'm PATH MODE UID GID' new mode and
-    /// owner of an existing entry.
-    ///
-    /// PATH is a path in the image, which --exclude, --prefix and similar options do not change. An
-    /// existing entry is replaced; a directory keeps its contents. Attributes in the entry override
-    /// --owner, --mode, --mtime and similar options. May be given several times; the last entry for
-    /// a path counts.
-    #[arg(long, value_name = "ENTRY", allow_hyphen_values = true)]
+    /// Add an entry, such as 'd /proc 0755 0 0'
+    #[arg(long, value_name = "ENTRY", allow_hyphen_values = true, long_help = ADD)]
     add: Vec<OsString>,
 
     /// Add the entries in FILE, one a line as for --add
@@ -95,13 +102,14 @@ pub struct Shaping {
 
     /// Map users: FROM:TO or FIRST-LAST:TO
     ///
-    /// Several maps are separated by commas.
+    /// FIRST-LAST:TO maps FIRST to TO, FIRST+1 to TO+1, and so on. Separate several maps by commas.
+    /// Has no effect with --uid or --owner.
     #[arg(long, value_name = "MAP", value_delimiter = ',')]
     uid_map: Vec<IdMap>,
 
     /// Map groups: FROM:TO or FIRST-LAST:TO
     ///
-    /// Several maps are separated by commas.
+    /// As --uid-map. Has no effect with --gid or with a group in --owner.
     #[arg(long, value_name = "MAP", value_delimiter = ',')]
     gid_map: Vec<IdMap>,
 
@@ -112,20 +120,22 @@ pub struct Shaping {
     mode: Option<ModeChange>,
 
     /// Set permissions of all but directories and symlinks
+    ///
+    /// MODE as for --mode, which it overrides.
     #[arg(long, value_name = "MODE")]
     file_mode: Option<ModeChange>,
 
     /// Set permissions of directories
+    ///
+    /// MODE as for --mode, which it overrides.
     #[arg(long, value_name = "MODE")]
     dir_mode: Option<ModeChange>,
 
     /// Set the modification time of everything
-    ///
-    /// Seconds since 1970, or a date: 2026-11-20, 2026-11-20T13:05:00Z.
     #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
     mtime: Option<Timestamp>,
 
-    /// Lower later modification times to TIME
+    /// Limit modification times to at most TIME
     ///
     /// The default is SOURCE_DATE_EPOCH, unless --mtime is given.
     #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
@@ -159,14 +169,16 @@ pub struct Shaping {
 
     /// Set the mount point that file_contexts applies to
     ///
-    /// The policy names paths from the root of the system.
+    /// The mount point of the image in the running system, such as /vendor: policies name paths from
+    /// the root of the system.
     #[arg(long, value_name = "PATH", requires = "file_contexts")]
     file_contexts_at: Option<OsString>,
 
-    /// Convert whiteouts of container layers
+    /// Convert whiteouts to overlayfs or aufs form, or keep them
     ///
-    /// overlayfs writes devices 0/0 and trusted.overlay.opaque, aufs writes .wh.NAME, keep changes
-    /// nothing. The source may have either.
+    /// Whiteouts mark deleted files in layers of containers. overlayfs writes character devices 0:0
+    /// and trusted.overlay.opaque; aufs writes .wh.NAME. The source may have either form. keep
+    /// changes nothing; the default is the same, with a warning about names like .wh.NAME.
     #[arg(long, value_name = "STYLE")]
     whiteouts: Option<Whiteouts>,
 

@@ -55,8 +55,7 @@ pub struct Opts {
     /// With --verify: read the superblock at this offset
     ///
     /// Needed if the superblock is neither at the end of the image nor at the start of --hash-file.
-    /// Sizes are numbers with an optional unit: 4096, 128K, 1M, 0x1000.
-    #[arg(long, value_name = "BYTES", value_parser = text::parse_size, requires = "verify")]
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_size, requires = "verify")]
     pub hash_offset: Option<u64>,
 
     /// Print the fs-verity digest of each file
@@ -73,7 +72,7 @@ pub struct Opts {
     #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = text::parse_block_len)]
     pub block_size: u32,
 
-    /// Set a different size of hash blocks
+    /// Set the size of hash blocks (default: --block-size)
     #[arg(long, value_name = "SIZE", value_parser = text::parse_block_len, conflicts_with = "fs")]
     pub hash_block_size: Option<u32>,
 

@@ -61,8 +61,9 @@ options! {
 
     /// Input of a cluster; `Some(None)` for none.
     metabox: Option<Option<u32>> = "metabox",
-        Values::new("off|SIZE", values::metabox_len), "off; with kernel=6.17 or newer 64K with --optimize size, 16K with --optimize read if files have less than 4 KiB on average",
-        "Compress inodes and directories in clusters of SIZE input (Linux 6.17)",
+        Values::new("off|SIZE", values::metabox_len), "off; with kernel=6.17 by --optimize",
+        "Compress inodes and directories in clusters of SIZE input (Linux 6.17); from kernel=6.17 on, 64K with \
+        --optimize size, and 16K with --optimize read if files have less than 4 KiB on average",
         needs Some(Some(_)) => Need::new("metabox", kernel::METABOX, "metabox=off");
 
     chunk_len: Option<u32> = "chunks", Values::new("off|SIZE", values::chunk_len), "off",
@@ -88,8 +89,8 @@ options! {
         "Compress files of --trace that match no rule with CODEC, such as a fast one";
 
     one_codec: bool = "codecs", one_of!["any" => false, "one" => true], "any",
-        "Refuse a second codec (one), by rule or as in --codec zstd:15+lz4; some kernels of spring 2026 \
-        cannot read two";
+        "Refuse a second codec (one), by rule or as in --codec zstd:15+lz4, for kernels that compare the codec of \
+        each file with the superblock";
 
     label: Option<[u8; disk::VOLUME_NAME_LEN]> = "label",
         Values::new("up to 15 bytes", values::label), "none",
@@ -100,44 +101,44 @@ options! {
 
     /// Keeps the time of every inode; otherwise all have the epoch.
     times: bool = "times", one_of!["keep" => true, "epoch" => false], "keep",
-        "keep times of last change, or give every file the epoch, which makes small inodes";
+        "Keep mtimes, or set all to the epoch, which makes compact inodes";
 
     epoch: Option<i64> = "epoch",
-        Values::new("SECONDS", values::seconds), "the most frequent time of last change",
-        "seconds since 1970 that times in small inodes are relative to";
+        Values::new("SECONDS", values::seconds), "the most frequent mtime",
+        "Set the epoch of compact inodes, in seconds since 1970";
 
     xattr_filter: bool = "xattr-filter", SWITCH, "on",
-        "store with each inode which names of extended attributes it cannot have (used from Linux 6.6 on)";
+        "Write a filter of xattr names to each inode (used from Linux 6.6 on)";
 
     shared_xattrs: bool = "shared-xattrs", SWITCH, "on",
-        "store extended attributes that many inodes have once";
+        "Store xattrs that several inodes have once";
 
     prefixes: Option<Prefixes> = "prefixes",
         Values::new("off|auto|PREFIX[+PREFIX...]", prefixes), "auto, off before Linux 6.4, and with fragments before 6.18",
-        "beginnings of names of extended attributes to store once, such as trusted.overlay.",
+        "Store these prefixes of xattr names once, such as trusted.overlay.",
         needs Some(Prefixes::List(_) | Prefixes::Auto) => Need::new("prefixes", kernel::XATTR_PREFIXES, "prefixes=off");
 
     align: Option<u64> = "align", Values::new("SIZE", values::align), "the block",
-        "fill the image with zeros up to a multiple of this";
+        "Pad the image to a multiple of SIZE";
 
     dot_omitted: Option<bool> = "dot-omitted", SWITCH, "as 48bit",
-        "leave the entry . out of directories (Linux 6.15)",
+        "Omit the entry . of directories (Linux 6.15)",
         needs Some(true) => Need::new("dot-omitted=on", kernel::WIDE, "dot-omitted=off");
 
     checksum: bool = "checksum", SWITCH, "on",
-        "checksum of the superblock";
+        "Write the checksum of the superblock";
 
     device_paths: Vec<PathBuf> = "device", Values::new("FILE", device_path), "none",
-        "write file data there, to be mounted with -o device=, and all else to the image (Linux 5.16); given again, \
-        the data go on in a further file";
+        "Write file data to FILE and metadata to the image, to be mounted with -o device=FILE (Linux 5.16); given \
+        again, data continues in a further file";
 
     /// Most bytes on each; the last holds for those that follow.
     device_lens: Option<Vec<u64>> = "device-size", Values::new("SIZE[+SIZE...]", device_lens), "none",
-        "most bytes on each device, the last size for those that follow: what may not fit goes to the next one";
+        "Limit the bytes on each device; the last SIZE applies to further devices; data that may not fit goes to the next";
 
     /// Glob and number of a device, counted from 1.
     device_rules: Vec<(String, u16)> = "device-of", Values::new("GLOB=N", device_rule), "1",
-        "put files that match on device N, counted from 1, or on a later one; the last that matches counts";
+        "Place matching files on device N, from 1, or a later one; the last match counts";
 }
 
 /// More devices are never mounted together.
