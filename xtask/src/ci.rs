@@ -199,7 +199,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn asks_for_peers_only_when_told_to() {
+    fn requires_peers_only_on_request() {
         assert_eq!(Peers::parse(None).unwrap(), Peers::Optional);
         assert_eq!(Peers::parse(Some("required")).unwrap(), Peers::Required);
         assert_eq!(Peers::parse(Some("system")).unwrap(), Peers::System);

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_neighbours_as_ranges() {
+    fn prints_neighbours_as_ranges() {
         assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1-3 7 9-10");
         assert_eq!(ranges(&[]), "");
     }

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hears_what_libfuzzer_tells() {
+    fn parses_output_of_libfuzzer() {
         let mut turn = Total::default();
         for line in [
             "INFO: Seed: 1",

@@ -47,7 +47,7 @@ fn every_prefix_is_what_the_block_begins_with() {
 }
 
 #[test]
-fn a_block_that_holds_less_than_is_asked_for_says_how_much() {
+fn a_block_shorter_than_requested_returns_its_length() {
     for spec in SPECS {
         let block = text(5000);
         let (algorithm, packed) = compress(spec, &block);

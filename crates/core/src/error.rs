@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_do_not_tell_what_was_not_found_from_other_failures() {
+    fn missing_paths_and_other_failures_share_an_exit_code() {
         assert_eq!(ErrorKind::NotFound.exit_code(), ErrorKind::Failed.exit_code());
     }
 }

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_made_of_whatever_holds_a_path() {
+    fn is_converted_from_every_path_type() {
         fn made(path: impl IntoImagePath) -> Result<ImagePath> {
             path.into_image_path()
         }

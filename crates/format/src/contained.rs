@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn inodes_and_cursors_that_nobody_handed_out_do_no_harm() {
+    fn invalid_inodes_and_cursors_are_harmless() {
         let files = two();
         for id in [3, u64::MAX] {
             assert!(files.inode(InodeId(id)).is_err() && files.lookup(InodeId(id), b"p1").is_err());

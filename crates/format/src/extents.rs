@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn extents_are_cut_to_the_range_and_those_that_go_on_are_one() {
+    fn extents_are_cut_to_the_range_and_joined() {
         let block = ExtentFrom::Block { block: BlockRef::stored(9, 100), start: 5 };
         let pushed = [
             stored(0, 100, 1000),

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_is_allowed() {
+    fn errors_list_allowed_values() {
         let error = |name, value| read(&[(name, value)]).unwrap_err().to_string();
         assert_eq!(error("size", "x"), "nofs option size=x: NUMBER is allowed");
         assert_eq!(error("holes", "x"), "nofs option holes=x: on|off is allowed");

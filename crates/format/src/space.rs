@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owners_add_up_whatever_is_claimed() {
+    fn owners_add_up_for_any_claims() {
         let claims = [
             (1024..1152, "superblock"),
             (5000..6000, "inodes"),

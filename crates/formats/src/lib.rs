@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_takes_the_values_that_help_names_and_says_so_of_others() {
+    fn every_option_accepts_the_values_in_help_and_lists_them_for_others() {
         let makes_images = |format: &&&dyn Format| format.info().makes != Makes::Nothing;
         for format in all().iter().filter(makes_images) {
             let rows = format.info().options;

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_says_all_that_happens() {
+    fn a_seed_determines_everything() {
         let folder = tempfile::tempdir().unwrap();
         for format in crate::image_kinds() {
             let bases = crate::corpus::images(format, folder.path()).unwrap();

@@ -154,7 +154,7 @@ mod tests {
     const CASES: u64 = 1000;
 
     #[test]
-    fn mutated_images_keep_every_promise() {
+    fn mutated_images_violate_no_property() {
         for format in image_kinds() {
             let session = Session::new(format, 1).unwrap();
             let pit = Sandpit::new().unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn integrity_files_keep_every_promise() {
+    fn mutated_integrity_files_violate_no_property() {
         for kind in ["recovery", "verity"] {
             let session = Session::new(kind, 1).unwrap();
             let pit = Sandpit::new().unwrap();

@@ -176,7 +176,7 @@ fn unreadable_blocks_are_lost_and_repaired() {
 }
 
 #[test]
-fn a_cut_image_is_mended_and_what_was_appended_is_left_alone() {
+fn repairs_a_truncated_image_and_keeps_appended_data() {
     let whole = Random::new(5).noise(64 * 4096 + 9);
     let (_, recovery) = made(&whole, 10, 2);
     let (state, back) = mended(&bytes(&whole[..60 * 4096 + 4]), &recovery);

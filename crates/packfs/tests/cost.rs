@@ -97,7 +97,7 @@ fn cat_of_a_small_file_reads_and_decodes_at_most_one_block() {
 }
 
 #[test]
-fn reading_in_order_decodes_each_block_once_whoever_decodes_it() {
+fn sequential_reads_decode_each_block_once_on_any_thread() {
     let folder = tempfile::tempdir().unwrap();
     for format in FORMATS {
         for jobs in [1, 2, 8] {
@@ -130,7 +130,7 @@ fn reading_in_order_decodes_each_block_once_whoever_decodes_it() {
 }
 
 #[test]
-fn who_reads_in_order_has_blocks_decoded_ahead() {
+fn sequential_reads_decode_blocks_ahead() {
     let folder = tempfile::tempdir().unwrap();
     for format in FORMATS {
         let opened = image(format, folder.path(), 2);

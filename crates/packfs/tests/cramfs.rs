@@ -227,7 +227,7 @@ fn it_is_no_larger_than_what_mkfs_makes() {
 }
 
 #[test]
-fn equal_files_share_their_data_only_where_linux_can_still_tell_them_apart() {
+fn equal_files_share_data_only_if_linux_can_still_distinguish_them() {
     let folder = tempfile::tempdir().unwrap();
     let mut builder = TreeBuilder::new(Meta::default());
     let mut contents = Held::default();
@@ -251,7 +251,7 @@ fn equal_files_share_their_data_only_where_linux_can_still_tell_them_apart() {
 }
 
 #[test]
-fn what_cannot_be_held_is_told_and_cut_off_only_if_that_is_accepted() {
+fn losses_are_reported_and_need_consent() {
     let folder = tempfile::tempdir().unwrap();
     let (tree, contents) = packfs_testkit::odd_tree(4096, true);
     let path = folder.path().join("odd.cramfs");

@@ -131,7 +131,7 @@ fn an_image_with_a_device_is_a_source_like_others() {
 }
 
 #[test]
-fn wrong_wishes_for_devices_are_told() {
+fn reports_wrong_device_options() {
     let folder = tempfile::tempdir().unwrap();
     let (source, image) = (folder.path().join("source"), folder.path().join("x.erofs"));
     std::fs::create_dir(&source).unwrap();

@@ -394,7 +394,7 @@ fn shared_attributes_are_read_from_the_metabox() {
 
 /// mkfs.erofs 1.9 shares attributes of directories only, and stores those of a tar with each file.
 #[test]
-fn attributes_are_shared_whatever_the_source() {
+fn attributes_are_shared_for_every_source() {
     let (tree, contents) = labelled_tree();
     let folder = tempfile::tempdir().unwrap();
     let wish = Wish { codec: "lz4", block_len: 4096, ..Wish::default() };
@@ -414,7 +414,7 @@ fn attributes_are_shared_whatever_the_source() {
 }
 
 #[test]
-fn label_uuid_and_alignment_are_as_asked_for() {
+fn writes_requested_label_uuid_and_alignment() {
     let (tree, contents) = odd_tree(4096, false);
     let folder = tempfile::tempdir().unwrap();
     let image = |options: &[(&str, &str)]| {

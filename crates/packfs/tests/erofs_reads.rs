@@ -177,7 +177,7 @@ fn reads_blobs_of_further_devices() {
 }
 
 #[test]
-fn says_which_device_is_missing_and_how_many_are_wanted() {
+fn reports_missing_devices_and_the_expected_number() {
     let Some(mkfs) = peer_since("mkfs.erofs", "1.5") else { return };
     let folder = tempfile::tempdir().unwrap();
     let (source, image, blob) =
@@ -329,7 +329,7 @@ fn reads_merged_layers_of_indexed_tars() {
 /// inode, but kernels rotate it back. The data is read as it was written, and the check says what
 /// kernels do to it.
 #[test]
-fn tells_of_tails_that_kernels_read_wrongly() {
+fn reports_tails_that_kernels_misread() {
     let Some(mkfs) = peer("mkfs.erofs").filter(|_| is_root()) else {
         return skip("owners need root");
     };

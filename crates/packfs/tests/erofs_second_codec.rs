@@ -93,7 +93,7 @@ fn the_second_codec_costs_hardly_any_space() {
 }
 
 #[test]
-fn wrong_pairs_are_told() {
+fn reports_wrong_pairs() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |codec: &str, option: (&str, &str)| {
         let pack = packfs::pack(folder.path(), folder.path().join("x.erofs")).codec(codec);

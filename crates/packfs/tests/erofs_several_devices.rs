@@ -129,7 +129,7 @@ fn devices_are_filled_up_to_their_size_and_no_further() {
 }
 
 #[test]
-fn wrong_wishes_for_several_devices_are_told() {
+fn reports_wrong_options_for_several_devices() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("source");
     std::fs::create_dir(&source).unwrap();

@@ -47,7 +47,7 @@ fn opens_bytes_of_every_owner_and_any_reader() {
 }
 
 #[test]
-fn what_is_no_image_is_told_by_kind() {
+fn input_that_is_no_image_is_named_by_kind() {
     assert_eq!(packfs::open_bytes(vec![0; 4096]).err().unwrap().kind(), ErrorKind::Unsupported);
     assert_eq!(packfs::open_bytes(&b"hsqs"[..]).err().unwrap().kind(), ErrorKind::Corrupt);
     assert_eq!(packfs::open_reader(Cursor::new(Vec::new())).err().unwrap().kind(), ErrorKind::Unsupported);
@@ -132,7 +132,7 @@ impl Progress for Watch {
 }
 
 #[test]
-fn builders_take_who_watches_and_who_watches_can_stop() {
+fn builders_take_a_progress_that_can_cancel() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.sqfs");
     let watch = Arc::new(Watch::default());

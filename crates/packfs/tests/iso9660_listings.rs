@@ -252,7 +252,7 @@ fn targets(image: &Path) -> Vec<String> {
 }
 
 #[test]
-fn link_targets_keep_doubled_slashes_whoever_wrote_them() {
+fn link_targets_keep_doubled_slashes_of_every_writer() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     fs::create_dir(&root).unwrap();

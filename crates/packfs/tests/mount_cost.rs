@@ -116,7 +116,7 @@ fn jumps() -> impl Iterator<Item = u64> + Clone {
 }
 
 #[test]
-fn who_jumps_again_and_again_is_given_whole_blocks() {
+fn random_reads_get_whole_blocks() {
     for format in FORMATS {
         let Some(mounted) = Mounted::new(format, |_| {}) else { return };
         let (big, content) = (mounted.big(), mounted.content("big"));
@@ -180,7 +180,7 @@ fn a_damaged_block_is_not_given_and_those_around_it_are_right() {
 }
 
 #[test]
-fn it_is_unmounted_whatever_is_being_stored() {
+fn unmounts_while_blocks_are_stored() {
     for format in FORMATS {
         for _ in 0..3 {
             let Some(mounted) = Mounted::new(format, |_| {}) else { return };
@@ -227,7 +227,7 @@ fn small_files_cost_two_requests_each_and_no_block_is_decoded_twice() {
 }
 
 #[test]
-fn who_only_looks_at_files_has_none_decoded() {
+fn metadata_requests_decode_no_files() {
     for format in FORMATS {
         let Some(mounted) = Mounted::new(format, |_| {}) else { return };
         for index in 0..SMALL_COUNT {

@@ -41,7 +41,7 @@ fn links_are_followed_inside_the_image_and_never_out_of_it() {
 }
 
 #[test]
-fn paths_that_lead_nowhere_or_in_circles_are_told_so() {
+fn reports_missing_paths_and_circles() {
     let (_folder, opened) = image(links);
     for (path, kind, words) in [
         ("nowhere", ErrorKind::NotFound, "no such path"),
@@ -58,7 +58,7 @@ fn paths_that_lead_nowhere_or_in_circles_are_told_so() {
 }
 
 #[test]
-fn a_link_at_the_end_is_only_followed_when_asked_to() {
+fn follows_a_final_link_only_on_request() {
     let (_folder, opened) = image(links);
     let path = |text: &str| ImagePath::parse(text.as_bytes()).unwrap();
     let lib = opened.find(path("usr/lib")).unwrap();
@@ -113,7 +113,7 @@ fn a_file_with_damaged_contents_is_named() {
 }
 
 #[test]
-fn the_image_is_as_old_as_its_newest_file_unless_told_otherwise() {
+fn the_default_image_time_is_that_of_the_newest_file() {
     let folder = tempfile::tempdir().unwrap();
     let (source, output) = (folder.path().join("s"), folder.path().join("o.sqfs"));
     std::fs::create_dir(&source).unwrap();

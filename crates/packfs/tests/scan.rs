@@ -107,7 +107,7 @@ fn an_image_is_found_at_every_offset_around_the_ends_of_what_is_read_at_once() {
 }
 
 #[test]
-fn what_lies_within_an_image_is_told_if_it_is_asked_for() {
+fn nested_images_are_listed_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let squash = packed("squashfs");
     let source = folder.path().join("disk");

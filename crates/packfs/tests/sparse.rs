@@ -177,7 +177,7 @@ fn blocks_of_zeros_are_compressed_once_where_there_are_no_holes() {
 }
 
 #[test]
-fn files_of_holes_are_chunks_in_erofs_whatever_the_codec() {
+fn files_of_holes_are_chunks_in_erofs_with_every_codec() {
     let files = [Sparse::islands(TIB), Sparse::hole(TIB), Sparse::hole((8 << 60) - 4096)];
     for options in [
         &[][..],
@@ -270,7 +270,7 @@ fn a_cloop_of_zeros_is_made_and_checked_without_coding_each_block() {
 }
 
 #[test]
-fn lengths_that_add_up_to_more_than_there_are_numbers_are_told_as_the_largest() {
+fn sums_of_lengths_saturate() {
     let (tree, contents) = tree(&[0, 1, 2, 3].map(|index| Sparse::hole((8 << 60) - 4096 * (1 + index / 2))));
     assert_eq!(tree.bytes_total(), u64::MAX);
     let folder = tempfile::tempdir().unwrap();

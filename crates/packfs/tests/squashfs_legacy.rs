@@ -224,7 +224,7 @@ fn both_byte_orders_hold_the_same() {
 }
 
 #[test]
-fn a_magic_that_nobody_knows_can_be_replaced() {
+fn an_unknown_magic_can_be_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let (tree, contents) = plain_tree();
     let wish = Wish { options: &[("version", "3.0"), ("endian", "big")], ..Wish::default() };

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_asks_for_nothing() {
+    fn a_page_has_no_external_resources() {
         let page = Page {
             title: ODD.into(),
             style: "",

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_block_just_asked_for_stays_even_without_a_budget() {
+    fn the_block_just_requested_stays_even_without_a_budget() {
         let cache = of_len(0);
         for index in 0..10 {
             let slot = cache.slot(&block(index << 17, 1000));

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_asked_for_once_and_only_for_a_walk() {
+    fn the_list_is_requested_once_and_only_for_a_walk() {
         let neighbours = Neighbours::default();
         let advice: Vec<Advice> =
             (0..10).map(|index| neighbours.met(InodeId(index), &block(index), 1 << 20)).collect();

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_escaped_unless_raw_output_is_asked_for() {
+    fn names_are_escaped_without_raw() {
         let hostile = row(b"d/\x1b[31m\xff", InodeKind::Fifo, 0o644, None);
         assert_eq!(text(RowFormat::default(), &hostile), b"\\x1b[31m\\xff\n");
         assert_eq!(text(RowFormat { raw: true, ..RowFormat::default() }, &hostile), b"\x1b[31m\xff\n");

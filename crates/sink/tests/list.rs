@@ -77,7 +77,7 @@ fn names_that_cannot_be_are_corruption() {
 }
 
 #[test]
-fn rows_hold_what_the_inode_says() {
+fn rows_hold_the_attributes_of_the_inode() {
     let mut rows = Vec::new();
     let options = ListOptions { recursive: true, ..ListOptions::default() };
     list(&image().volume(), &options, &Silent, &mut |row| {

@@ -234,7 +234,7 @@ fn sockets_are_counted_and_left_out() {
 }
 
 #[test]
-fn only_what_is_asked_for_goes_in() {
+fn writes_only_requested_paths() {
     let mut fake = Fake::new();
     let dir = fake.dir(ROOT, b"d");
     let file = fake.text(dir, b"f", "text");

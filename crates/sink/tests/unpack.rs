@@ -45,7 +45,7 @@ fn restores_contents_of_every_size() {
 }
 
 #[test]
-fn restores_modes_and_times_of_everything_whatever_the_umask() {
+fn restores_modes_and_times_with_any_umask() {
     let place = Place::new();
     let mut fake = Fake::new();
     for mode in [0o000, 0o400, 0o444, 0o600, 0o644, 0o666, 0o755, 0o777, 0o1777, 0o2755, 0o4755, 0o7777] {
@@ -228,7 +228,7 @@ fn restores_everything_in(place: &Place, existing: Existing) {
 }
 
 #[test]
-fn leaves_devices_out_when_told_to() {
+fn skips_devices_on_request() {
     let place = Place::new();
     let mut fake = Fake::new();
     fake.add(ROOT, b"null", InodeKind::CharDevice(DeviceNumber { major: 1, minor: 3 }));
@@ -306,7 +306,7 @@ fn goes_deeper_than_any_path_the_kernel_takes() {
 }
 
 #[test]
-fn unpacks_only_what_is_asked_for_and_the_directories_above() {
+fn unpacks_only_requested_paths_and_the_directories_above() {
     let place = Place::new();
     let mut fake = Fake::new();
     let usr = fake.dir(ROOT, b"usr");
@@ -359,7 +359,7 @@ fn leaves_out_what_cannot_be_read_and_fails_at_the_end() {
 }
 
 #[test]
-fn stops_at_the_first_unreadable_file_when_told_to_and_leaves_no_half_of_it() {
+fn fail_fast_stops_at_the_first_unreadable_file_and_leaves_no_part_of_it() {
     let place = Place::new();
     let mut fake = Fake::new();
     fake.file(ROOT, b"bad", &[Part::Data(&noise(3 * EXTENT_LEN)), Part::Unreadable(10)]);
@@ -404,7 +404,7 @@ fn leaves_no_half_written_file_when_stopped() {
 }
 
 #[test]
-fn refuses_a_target_that_is_not_empty_unless_told_otherwise() {
+fn refuses_a_target_that_is_not_empty_by_default() {
     let place = Place::new();
     std::fs::create_dir(place.target()).unwrap();
     unpack_into(Fake::new(), &place.target());

@@ -113,7 +113,7 @@ fn a_file_that_changes_after_the_scan_is_an_error_that_names_it() {
 }
 
 #[test]
-fn leaves_out_what_shape_says_and_does_not_look_into_it() {
+fn skips_excluded_directories_without_reading_them() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("keep/cache")).unwrap();
     fs::write(folder.path().join("keep/cache/x"), "").unwrap();
@@ -134,7 +134,7 @@ fn leaves_out_what_shape_says_and_does_not_look_into_it() {
 }
 
 #[test]
-fn follows_symlinks_only_when_asked_and_never_in_circles() {
+fn follows_symlinks_only_on_request_and_never_in_circles() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("dir")).unwrap();
     fs::write(folder.path().join("dir/file"), "content").unwrap();

@@ -87,7 +87,7 @@ fn a_manifest_of_a_directory_keeps_times_to_the_nanosecond() {
 }
 
 #[test]
-fn lines_say_everything_that_a_tree_holds() {
+fn lines_describe_everything_in_a_tree() {
     let fixture = Fixture::new(concat!(
         "# a comment, and an empty line\n",
         "\n",
@@ -165,7 +165,7 @@ fn contents_come_from_files_beside_the_manifest_whole_or_in_part() {
 }
 
 #[test]
-fn holes_are_known_whether_said_or_found() {
+fn holes_are_known_if_stated_or_detected() {
     let fixture = Fixture::new(
         "file said size=1099511627776\nfile found from=sparse\nfile part from=sparse offset=1048576\n",
     );
@@ -241,7 +241,7 @@ fn errors_name_the_line_what_was_found_and_what_is_allowed() {
 }
 
 #[test]
-fn the_first_line_tells_a_manifest_and_its_version() {
+fn the_first_line_identifies_a_manifest_and_its_version() {
     let fixture = Fixture::new("");
     for (first, kind) in [
         ("", ErrorKind::Corrupt),

@@ -400,7 +400,7 @@ fn global_records_cannot_make_a_small_archive_take_forever() {
 }
 
 #[test]
-fn access_lists_become_attributes_unless_permissions_say_the_same() {
+fn access_lists_become_attributes_unless_equal_to_permissions() {
     let acl = |text: &[u8]| archive(&[pax(&[("SCHILY.acl.access", text)]), member("a", b'0', b"")]);
     let count = |text: &[u8]| {
         let loaded = from_bytes(acl(text)).unwrap();

@@ -266,7 +266,7 @@ fn keeping_one_huge_member_can_be_stopped() {
 }
 
 #[test]
-fn an_archive_that_gnu_tar_gave_a_label_is_no_volume_of_several() {
+fn a_gnu_tar_label_is_not_a_multi_volume_archive() {
     if packfs_testkit::peer("tar").is_none() {
         return;
     }

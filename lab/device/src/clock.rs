@@ -47,7 +47,7 @@ pub(crate) fn sleep_until(until: Nanos) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn nobody_wakes_early() {
+    fn no_thread_wakes_early() {
         for wait in [0, 1_000, 200_000, 3_000_000] {
             let until = super::now() + wait;
             super::sleep_until(until);

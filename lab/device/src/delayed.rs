@@ -161,7 +161,7 @@ mod tests {
                         latency_us = 3.6e10\nmb_per_s = 100\n";
 
     #[test]
-    fn whoever_sleeps_already_is_answered_when_nobody_measures_any_more() {
+    fn sleeping_requests_are_answered_after_measuring() {
         let spec = DeviceSpec::parse(SLOW, "slow").unwrap();
         let delayed = Delayed::new(Store::open(Backing::Blank(1 << 20), &spec).unwrap(), &spec);
         delayed.begin(PathCost::default());

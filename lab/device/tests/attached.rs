@@ -191,7 +191,7 @@ fn devices_that_come_and_go_at_once_do_not_take_each_other_for_their_own() {
 }
 
 #[test]
-fn a_dev_that_shows_no_new_devices_is_told_and_nothing_is_left() {
+fn reports_a_dev_without_new_devices_and_leaves_nothing() {
     if !can_attach() {
         return;
     }
@@ -202,7 +202,7 @@ fn a_dev_that_shows_no_new_devices_is_told_and_nothing_is_left() {
     }
     let dev = tempfile::tempdir().unwrap();
     let script = "cp -a /dev/fuse /dev/loop-control /dev/null \"$1\" && mount --bind \"$1\" /dev && exec \"$2\" --exact \
-                  a_dev_that_shows_no_new_devices_is_told_and_nothing_is_left --nocapture";
+                  reports_a_dev_without_new_devices_and_leaves_nothing --nocapture";
     let mut child = Command::new("unshare");
     child.args(["--mount", "sh", "-c", script, "sh"]).arg(dev.path()).arg(std::env::current_exe().unwrap());
     let output = child.env(CHILD, "1").output().unwrap();

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_told_with_who_brings_it() {
+    fn a_missing_program_is_reported_with_its_package() {
         let wanted = Wanted { name: "no-such-program", version_option: "-V", from: "no package" };
         let missing = wanted.find().unwrap_err();
         assert!(missing.why.contains("no-such-program") && missing.why.contains("no package"), "{missing:?}");

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_told_in_units_of_1024() {
+    fn memory_is_printed_in_units_of_1024() {
         assert_eq!(bytes_of("24689000 kB"), 24_689_000 * 1024);
         assert_eq!(bytes_of("unknown"), 0);
     }

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn endings_are_told_apart() {
+    fn distinguishes_endings() {
         for (text, wanted) in [
             ("mkdir \"$1\"; echo a > \"$1/a\"", Ending::Read),
             ("exit 3", Ending::Refused),

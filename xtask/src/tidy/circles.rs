@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_whatever_way_its_imports_are_written() {
+    fn finds_circles_for_every_form_of_imports() {
         let straight = [file("a", "use crate::{b::B, c};\n"), file("b", "use super::c::C;\n"), file("c", "")];
         assert_eq!(check(&straight), [""; 0]);
         for back in [

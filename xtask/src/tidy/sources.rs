@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_code_is_told_from_words_about_it() {
+    fn distinguishes_unsafe_code_from_comments_about_it() {
         for code in [
             "unsafe { call() }",
             "    pub unsafe fn f() {}",

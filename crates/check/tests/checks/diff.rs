@@ -154,7 +154,7 @@ fn each_option_leaves_out_what_it_names_and_nothing_else() {
 }
 
 #[test]
-fn fractions_of_seconds_count_only_when_asked_for() {
+fn fractions_of_seconds_count_only_on_request() {
     let at = |nanos| {
         let mut made = Made::new();
         let mtime = Timestamp { seconds: 5, nanos };

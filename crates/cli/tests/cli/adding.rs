@@ -180,7 +180,7 @@ fn files_of_a_list_lie_beside_it() {
 }
 
 #[test]
-fn what_an_entry_says_holds_and_the_rest_is_as_the_options_say() {
+fn attributes_of_an_entry_override_those_of_options() {
     let fixture = fixture();
     let add =
         adding(&["d /etc 0711 3 4", "fifo /dev/p", "file /x mode=0600 uid=5 mtime=99", "c /n 0600 0 0 1 3"]);

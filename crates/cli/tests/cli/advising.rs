@@ -18,7 +18,7 @@ fn tree(fixture: &Fixture) {
 }
 
 #[test]
-fn what_is_recommended_can_be_run_and_comes_out_as_forecast() {
+fn the_recommended_command_runs_with_the_forecast_result() {
     let fixture = Fixture::new();
     tree(&fixture);
     let args = [
@@ -42,7 +42,7 @@ fn what_is_recommended_can_be_run_and_comes_out_as_forecast() {
 }
 
 #[test]
-fn the_answer_begins_with_the_command_and_says_what_was_measured() {
+fn the_answer_begins_with_the_command_and_lists_measurements() {
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.path("noise")).unwrap();
     std::fs::write(fixture.path("noise/a"), Random::new(3).noise(300_000)).unwrap();
@@ -62,7 +62,7 @@ fn quick_advice(fixture: &Fixture, more: &[&str]) -> Run {
 
 /// The kernel of the build machine says nothing of the kernel that mounts the image.
 #[test]
-fn a_kernel_that_nobody_named_is_said_to_be_assumed() {
+fn reports_an_assumed_kernel() {
     let fixture = Fixture::new();
     tree(&fixture);
     let asked = |more: &[&str]| quick_advice(&fixture, &[&["-f", "squashfs"], more].concat());
@@ -81,7 +81,7 @@ fn a_kernel_that_nobody_named_is_said_to_be_assumed() {
 }
 
 #[test]
-fn candidates_are_told_one_by_one_where_there_is_no_terminal() {
+fn candidates_are_printed_one_by_one_without_a_terminal() {
     let fixture = Fixture::new();
     tree(&fixture);
     let asked = |more: &[&str]| quick_advice(&fixture, &[&["--kernel", "6.1"], more].concat());
@@ -95,7 +95,7 @@ fn candidates_are_told_one_by_one_where_there_is_no_terminal() {
 }
 
 #[test]
-fn wrong_questions_say_what_would_be_right() {
+fn invalid_requests_are_refused_with_a_hint() {
     let fixture = Fixture::new();
     tree(&fixture);
     let asked = |more: &[&str]| {
@@ -116,7 +116,7 @@ fn wrong_questions_say_what_would_be_right() {
 }
 
 #[test]
-fn what_cannot_be_read_is_left_out_and_said() {
+fn unreadable_files_are_skipped_and_reported() {
     let fixture = Fixture::new();
     tree(&fixture);
     let secret = fixture.path("my tree/secret");
@@ -147,7 +147,7 @@ fn a_tree_of_which_nothing_can_be_read_is_not_called_empty() {
 }
 
 #[test]
-fn a_tree_of_one_small_file_has_figures_that_can_be_told_apart() {
+fn figures_of_a_tree_with_one_small_file_differ() {
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.path("one")).unwrap();
     std::fs::write(fixture.path("one/file"), "one line\n".repeat(3000)).unwrap();
@@ -164,7 +164,7 @@ fn a_tree_of_one_small_file_has_figures_that_can_be_told_apart() {
 }
 
 #[test]
-fn a_full_scratch_folder_is_told_from_a_full_disk() {
+fn distinguishes_a_full_scratch_folder_from_a_full_disk() {
     if !is_root() {
         return skip("mounting needs root");
     }

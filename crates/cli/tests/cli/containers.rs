@@ -77,7 +77,7 @@ fn disk(partitions: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn a_disk_with_several_partitions_says_which_one_is_shown() {
+fn reports_the_partition_shown_of_several() {
     let fixture = Fixture::with_image();
     fixture.run(["pack", "rootfs/usr", "usr.erofs", "-q", "--lossy"]);
     let (root, usr) = (fixture.bytes("root.sqfs"), fixture.bytes("usr.erofs"));

@@ -117,7 +117,7 @@ fn digests_are_checked_one_by_one_and_from_lists() {
 }
 
 #[test]
-fn directories_tell_where_two_trees_differ() {
+fn digests_of_directories_locate_differences() {
     let fixture = Fixture::with_image();
     std::fs::write(fixture.path("rootfs/usr/share/doc/README"), "changed").unwrap();
     fixture.run(["pack", "rootfs", "new.sqfs", "-q"]).done();

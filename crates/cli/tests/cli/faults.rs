@@ -247,7 +247,7 @@ fn whichever_call_fails_the_image_is_right_or_not_there() {
 }
 
 #[test]
-fn whichever_call_fails_what_is_unpacked_is_right_or_told() {
+fn after_any_failed_call_files_are_correct_or_reported() {
     let Some(strace) = strace() else { return };
     let (fixture, _) = packed("squashfs");
     let right = snapshot_dir(&fixture.path("rootfs"));

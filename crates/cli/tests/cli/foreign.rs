@@ -147,7 +147,7 @@ fn finds_the_image_behind_a_program() {
 }
 
 #[test]
-fn finds_squashfs_whatever_its_magic_is() {
+fn finds_squashfs_with_any_magic() {
     let fixture = Fixture::with_tree();
     for (options, magics) in [
         (&["-f", "squashfs"][..], &["sqlz", "tqsh", "hsqt", "qshs", "zzzz"][..]),

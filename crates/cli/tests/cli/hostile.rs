@@ -180,7 +180,7 @@ fn a_name_of_dots_is_never_passed_over() {
 
 /// Lookups go by the order of names: one that stands elsewhere is listed, and found, and told of.
 #[test]
-fn a_name_out_of_order_is_told_by_all_and_found() {
+fn unsorted_names_are_reported_and_still_found() {
     for (name, to) in [("aa", &b"yy"[..]), ("zz", b"AA"), ("dir1", b"zdir")] {
         refused_by_all(&["out of order"], |image| image.rename(name, to));
         for format in ["squashfs", "erofs"] {
@@ -205,7 +205,7 @@ fn a_name_out_of_order_is_told_by_all_and_found() {
 
 /// The kernel refuses to mount such an image; `--ignore-checksum` reads it all the same.
 #[test]
-fn a_wrong_checksum_is_told_by_all() {
+fn every_verb_reports_a_wrong_checksum() {
     let fixture = Fixture::new();
     std::fs::write(fixture.path("m"), MANIFEST).unwrap();
     fixture.run(["pack", "m", "image", "-q", "-f", "erofs"]).done();
@@ -235,7 +235,7 @@ fn a_wrong_checksum_is_told_by_all() {
 
 /// Linux does not check it, so single files stay readable; reading the whole image reports it.
 #[test]
-fn the_checksum_of_a_cramfs_image_is_told_by_whoever_reads_all() {
+fn every_full_read_verifies_the_checksum_of_a_cramfs_image() {
     let fixture = Fixture::new();
     std::fs::write(fixture.path("m"), MANIFEST).unwrap();
     fixture.run(["pack", "m", "image", "-q", "-f", "cramfs", "--lossy"]).done();
@@ -278,7 +278,7 @@ fn names_with_line_ends_and_escapes_are_names() {
 }
 
 #[test]
-fn the_inode_has_the_last_word_on_its_type_and_the_lie_is_told() {
+fn the_type_in_the_inode_counts_and_a_contradiction_is_reported() {
     each(
         |image| image.lead("dir2", "zz"),
         |format, verb, run| {

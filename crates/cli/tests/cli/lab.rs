@@ -127,7 +127,7 @@ fn what_cannot_be_measured_is_named_and_is_no_failure() {
 }
 
 #[test]
-fn wrong_usage_of_the_lab_is_told() {
+fn reports_wrong_usage_of_the_lab() {
     let fixture = Fixture::with_tree();
     for (args, code, words) in [
         (&["lab"][..], 2, &["packfs lab"][..]),

@@ -140,7 +140,7 @@ fn a_stopped_session_leaves_no_control_group() {
 }
 
 #[test]
-fn nobody_measures_without_a_limit_that_was_asked_for() {
+fn nothing_is_measured_without_a_requested_limit() {
     let fixture = Fixture::with_tree();
     let args = ["lab", "run", "rootfs", "--output", "out", "--workload", "image-size", "--cpus", "0.5"];
     let subject = ["--subject", "packfs:squashfs:gzip:1"];

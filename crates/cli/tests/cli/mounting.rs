@@ -298,7 +298,7 @@ fn what_a_killed_server_leaves_is_cleared() {
 }
 
 #[test]
-fn what_is_in_use_stays_unless_asked_lazily() {
+fn a_mount_in_use_stays_without_lazy() {
     if !can_mount() {
         return;
     }
@@ -375,7 +375,7 @@ fn the_helper_of_mount_understands_fstab() {
 }
 
 #[test]
-fn a_mount_that_fails_says_why_and_leaves_nothing() {
+fn a_failed_mount_reports_the_cause_and_leaves_nothing() {
     if !can_mount() {
         return;
     }
@@ -401,7 +401,7 @@ fn a_mount_that_fails_says_why_and_leaves_nothing() {
 /// Through the set-user-id program `fusermount3`: no privilege is needed, and no other user
 /// sees anything.
 #[test]
-fn somebody_without_privileges_mounts_and_unmounts() {
+fn an_unprivileged_user_mounts_and_unmounts() {
     if !can_mount() {
         return;
     }

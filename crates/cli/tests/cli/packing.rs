@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
-fn packs_says_what_it_saved_and_how_to_mount() {
+fn packs_and_prints_savings_and_a_mount_command() {
     let fixture = Fixture::with_tree();
     let run = fixture.run(["pack", "rootfs", "root.sqfs"]);
     let text = run.done().text();
@@ -258,7 +258,7 @@ fn an_output_that_cannot_be_written_fails_and_is_named() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_fails_unless_told_to_keep_going() {
+fn an_unreadable_file_fails_without_keep_going() {
     let fixture = Fixture::with_tree();
     let secret = fixture.path("rootfs/etc/secret");
     std::fs::write(&secret, "x").unwrap();
@@ -289,7 +289,7 @@ fn an_image_inside_a_file_is_found_at_its_offset() {
 }
 
 #[test]
-fn losses_are_told_once_with_a_count_for_every_source_and_format() {
+fn losses_are_reported_once_with_a_count_for_every_source_and_format() {
     let fixture = Fixture::new();
     fs::create_dir(fixture.path("tree")).unwrap();
     for name in ["tree/a", "tree/b", "tree"] {
@@ -335,7 +335,7 @@ fn what_cramfs_has_no_place_for_is_refused_at_once() {
 }
 
 #[test]
-fn what_the_target_of_a_conversion_cannot_hold_is_told_before_anything_is_written() {
+fn losses_of_a_conversion_are_reported_before_writing() {
     let fixture = Fixture::with_tree();
     let manifest = "#packfs-manifest 1\ndir / mode=0755\nfifo /old mode=0600 mtime=-5\n";
     std::fs::write(fixture.path("m"), manifest).unwrap();
@@ -501,7 +501,7 @@ fn erofs_of_tiny_files_gets_compact_metadata_where_its_kernel_reads_them_and_els
 }
 
 #[test]
-fn says_once_which_globs_match_nothing() {
+fn reports_globs_without_matches_once() {
     let fixture = Fixture::with_tree();
     let warnings = |args: &[&str]| {
         let run = fixture.run([&["pack", "rootfs", "-q", "--format"], args].concat());
@@ -529,7 +529,7 @@ fn says_once_which_globs_match_nothing() {
 }
 
 #[test]
-fn marks_of_layers_that_nobody_spoke_of_are_told_once() {
+fn unexpected_whiteouts_are_reported_once() {
     let fixture = Fixture::new();
     std::fs::create_dir_all(fixture.path("layer/etc")).unwrap();
     for name in ["layer/.wh.gone", "layer/etc/.wh..wh..opq"] {

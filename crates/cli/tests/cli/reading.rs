@@ -28,7 +28,7 @@ fn unpacks_parts_of_an_image() {
 }
 
 #[test]
-fn does_not_unpack_over_files_unless_told_to() {
+fn does_not_unpack_over_files_without_force() {
     let fixture = Fixture::with_image();
     std::fs::create_dir_all(fixture.path("out/etc")).unwrap();
     std::fs::write(fixture.path("out/etc/os-release"), "mine").unwrap();
@@ -115,7 +115,7 @@ fn shows_all_of_single_files() {
 }
 
 #[test]
-fn tells_facts_of_an_image_and_accounts_for_every_byte() {
+fn reports_facts_of_an_image_and_the_owner_of_every_byte() {
     let fixture = Fixture::with_image();
     let text = fixture.run(["info", "root.sqfs"]).done().text().to_owned();
     assert!(text.starts_with("Format") && text.contains("squashfs") && text.contains("gzip"), "{text}");
@@ -197,7 +197,7 @@ fn a_missing_image_is_code_1_a_damaged_one_3_an_unknown_one_4() {
 }
 
 #[test]
-fn ends_quietly_when_nobody_reads_its_output_any_more() {
+fn ends_quietly_when_its_output_is_closed() {
     let fixture = Fixture::with_tree();
     for number in 0..20_000 {
         std::fs::write(fixture.path(&format!("rootfs/empty/{number}-{}", "x".repeat(100))), "").unwrap();
@@ -215,7 +215,7 @@ fn ends_quietly_when_nobody_reads_its_output_any_more() {
 }
 
 #[test]
-fn every_verb_tells_on_request_what_reading_cost() {
+fn every_verb_prints_read_statistics_on_request() {
     let fixture = Fixture::with_image();
     let cat: &[&str] = &["cat", "root.sqfs", "etc/os-release", "--stats"];
     let verbs: [&[&str]; 7] = [
@@ -240,7 +240,7 @@ fn every_verb_tells_on_request_what_reading_cost() {
 }
 
 #[test]
-fn an_old_image_says_what_it_cannot_hold_and_is_read_whatever_its_magic_is() {
+fn an_old_image_reports_its_losses_and_is_read_with_any_magic() {
     let fixture = Fixture::with_tree();
     let pack = |name: &str, version: &str, more: &[&str]| {
         let version = format!("version={version}");

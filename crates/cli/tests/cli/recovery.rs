@@ -18,7 +18,7 @@ fn overwrite(fixture: &Fixture, name: &str, at: u64, len: usize) {
 }
 
 #[test]
-fn mends_up_to_what_was_asked_for_and_refuses_more() {
+fn repairs_up_to_the_requested_loss_and_refuses_more() {
     let (fixture, bytes) = with_noise(100 * 4096 + 77);
     let told = fixture.run(["protect", "image", "--percent", "10"]);
     assert!(told.done().text().contains("mends up to 11 of 101 blocks of 4.0 KiB"), "{}", told.text());
@@ -56,7 +56,7 @@ fn mends_up_to_what_was_asked_for_and_refuses_more() {
 }
 
 #[test]
-fn images_that_were_cut_or_have_grown_are_mended() {
+fn repairs_truncated_and_grown_images() {
     let (fixture, bytes) = with_noise(50 * 4096);
     fixture.run(["protect", "image", "-p", "20", "-o", "rec", "-q"]).done();
     let file = std::fs::File::options().write(true).open(fixture.path("image")).unwrap();
@@ -74,7 +74,7 @@ fn images_that_were_cut_or_have_grown_are_mended() {
 }
 
 #[test]
-fn check_tells_what_survives_and_how_to_mend_it() {
+fn check_lists_undamaged_files_and_the_repair_command() {
     let fixture = Fixture::with_image();
     let whole = fixture.run(["check", "--repair-hints", "root.sqfs"]);
     assert!(whole.done().text().contains("sound"), "{}", whole.text());
@@ -102,7 +102,7 @@ fn check_tells_what_survives_and_how_to_mend_it() {
 }
 
 #[test]
-fn what_cannot_be_protected_or_mended_is_refused() {
+fn refuses_input_that_cannot_be_protected_or_repaired() {
     let (fixture, _) = with_noise(5000);
     fixture.run(["repair", "image"]).failed(1, &["image.rec"]);
     fixture.run(["protect", "missing"]).failed(1, &["missing"]);

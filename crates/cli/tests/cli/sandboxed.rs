@@ -40,7 +40,7 @@ fn same(with: &Run, without: &Run) {
 }
 
 #[test]
-fn every_verb_that_reads_says_the_same_within_it() {
+fn every_reading_verb_prints_the_same_in_the_sandbox() {
     let fixture = with_both_images();
     if !is_whole(&fixture) {
         return;
@@ -137,8 +137,8 @@ fn an_odd_tree_comes_out_the_same() {
 }
 
 #[test]
-fn somebody_without_privileges_unpacks_within_it() {
-    as_nobody("sandboxed::somebody_without_privileges_unpacks_within_it", || {
+fn an_unprivileged_user_unpacks_in_the_sandbox() {
+    as_nobody("sandboxed::an_unprivileged_user_unpacks_in_the_sandbox", || {
         let fixture = Fixture::with_image();
         if is_whole(&fixture) {
             let run = fixture.run(["unpack", "root.sqfs", "out", "--sandbox=require"]);
@@ -151,7 +151,7 @@ fn somebody_without_privileges_unpacks_within_it() {
 /// Digests, signatures, hash trees, recovery data: what is compared with an image is no more to be
 /// trusted than the image.
 #[test]
-fn every_verb_that_compares_says_the_same_within_it() {
+fn every_comparing_verb_prints_the_same_in_the_sandbox() {
     let fixture = with_both_images();
     if !is_whole(&fixture) {
         return;
@@ -193,7 +193,7 @@ fn every_verb_that_compares_says_the_same_within_it() {
 }
 
 #[test]
-fn images_are_mended_and_copied_within_it() {
+fn images_are_repaired_and_copied_in_the_sandbox() {
     let fixture = Fixture::with_image();
     if !is_whole(&fixture) {
         return;

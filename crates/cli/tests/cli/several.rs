@@ -41,7 +41,7 @@ fn cat(fixture: &Fixture, image: &str, path: &str) -> String {
 const NOTE: &str = "is not a directory, image, tar or manifest: packing the file itself";
 
 #[test]
-fn a_single_file_is_the_only_entry_of_the_root_and_that_is_told() {
+fn a_single_file_is_the_only_entry_of_the_root_with_a_warning() {
     let fixture = fixture();
     fs::write(fixture.path("sub/random"), [0x93; 700]).unwrap();
     fs::write(fixture.path("notes.txt"), "dir of everything\n").unwrap();
@@ -73,7 +73,7 @@ fn a_single_file_is_the_only_entry_of_the_root_and_that_is_told() {
 }
 
 #[test]
-fn what_may_once_have_held_a_tree_is_refused_unless_it_is_asked_for() {
+fn refuses_possible_trees_without_as_file() {
     let fixture = fixture();
     let tar = fixture.bytes("t.tar");
     let mut checksum = tar.clone();

@@ -63,7 +63,7 @@ fn a_block_device_is_written_in_place_and_mounts() {
 }
 
 #[test]
-fn a_block_device_that_is_too_small_is_told_and_holds_no_image() {
+fn reports_a_too_small_block_device_and_leaves_no_image_on_it() {
     if !is_root() {
         return skip("loop devices need root");
     }
@@ -137,7 +137,7 @@ fn an_image_that_may_only_be_so_long_is_refused_with_its_length_or_made_to_fit()
 }
 
 #[test]
-fn fitting_climbs_from_what_was_asked_for_and_keeps_what_was_given() {
+fn fitting_starts_at_the_request_and_keeps_given_options() {
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.path("tree")).unwrap();
     let mut random = Random::new(7);
@@ -218,7 +218,7 @@ fn data_are_spread_over_devices_by_rules_and_over_block_devices_by_their_length(
 }
 
 #[test]
-fn layers_and_labels_are_asked_for_by_options() {
+fn options_convert_layers_and_set_labels() {
     let fixture = Fixture::with_tree();
     std::fs::write(fixture.path("rootfs/etc/.wh.gone"), "").unwrap();
     std::fs::write(fixture.path("policy"), "/.* any\n/etc/gone -c mark\n").unwrap();

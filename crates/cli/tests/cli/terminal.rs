@@ -180,7 +180,7 @@ fn no_verb_prints_what_acts_on_a_terminal() {
 }
 
 #[test]
-fn sources_are_told_of_without_harm() {
+fn hostile_names_of_sources_are_harmless() {
     let fixture = Fixture::new();
     for name in hostile_names().iter().step_by(23) {
         let host = OsStr::from_bytes(name);

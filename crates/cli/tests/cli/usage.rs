@@ -8,7 +8,7 @@ const VERBS: [&str; 11] =
     ["pack", "unpack", "tar", "ls", "cat", "stat", "info", "check", "diff", "completions", "man"];
 
 #[test]
-fn wrong_usage_ends_with_code_2_and_says_what_was_wrong() {
+fn wrong_usage_ends_with_code_2_and_names_the_fault() {
     let fixture = Fixture::with_tree();
     for (args, word) in [
         (&["pack", "rootfs", "x.sqfs", "--no-such-flag"][..], "--no-such-flag"),
@@ -66,7 +66,7 @@ fn help_of_pack_lists_codecs_and_options_of_formats() {
 }
 
 #[test]
-fn tells_its_version() {
+fn prints_its_version() {
     let run = Fixture::new().run(["--version"]);
     assert_eq!(run.done().text(), format!("packfs {}\n", env!("CARGO_PKG_VERSION")));
 }
@@ -162,7 +162,7 @@ fn manual_pages_have_examples_line_by_line_exit_codes_and_a_version() {
 }
 
 #[test]
-fn shares_are_no_monsters() {
+fn huge_shares_are_printed_as_over_999_percent() {
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.path("tiny")).unwrap();
     std::fs::write(fixture.path("tiny/file"), "x").unwrap();
@@ -174,7 +174,7 @@ fn shares_are_no_monsters() {
 }
 
 #[test]
-fn verbs_of_the_lab_say_how_to_install_it_where_it_is_missing() {
+fn verbs_of_a_missing_lab_print_how_to_install_it() {
     let fixture = Fixture::new();
     let program = fixture.program_for_all();
     for args in [&["lab", "list"][..], &["lab", "--help"], &["advise", ".", "--device", "sd"]] {

@@ -222,7 +222,7 @@ fn every_overlap_repeats_what_lies_between() {
 }
 
 #[test]
-fn errors_say_what_was_wrong_and_where() {
+fn errors_state_fault_and_place() {
     let abcd = |rest: &[u8]| [&[17 + 4, b'a', b'b', b'c', b'd'], rest].concat();
     for (stream, room, expected) in [
         (vec![], 9, LzoError::MissingEndMarker { at: 0 }),

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn short_reads_and_interruptions_are_nothing_and_errors_are_told() {
+    fn retries_short_reads_and_interruptions_and_reports_errors() {
         let image = ReaderImage::new("odd", Odd(0, false)).unwrap();
         let mut buf = [0; 5];
         image.read_exact_at(0, &mut buf).unwrap();

@@ -26,7 +26,7 @@ fn listing(tree: &Tree) -> Vec<(String, u32)> {
 }
 
 #[test]
-fn numbers_nodes_depth_first_whatever_the_order_of_entries() {
+fn numbers_nodes_depth_first_for_any_order_of_entries() {
     let mut a = TreeBuilder::new(Meta::default());
     for at in ["b/y", "a", "b/x", "c"] {
         add(&mut a, at, file(1));

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_name_of_a_directory_is_told_and_a_new_inode_is_not() {
+    fn reports_second_names_of_directories_but_not_new_inodes() {
         let again = told(|hierarchy, report| {
             assert_eq!(hierarchy.meet_again(9, 0, b"b", report), None);
             assert_eq!(hierarchy.meet_again(2, 1, b"b", report), Some(true));

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_with_a_finding_that_says_so() {
+    fn ends_with_a_finding_about_the_end() {
         let mut told = Vec::new();
         let mut found = |finding: Finding| told.push(finding.fault);
         let mut report = Report::new("test", &mut found);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_faults_of_the_image_and_passes_others_on() {
+    fn reports_faults_of_the_image_and_forwards_others() {
         let mut told = Vec::new();
         let mut found = |finding: Finding| told.push((finding.place, finding.fault));
         let mut report = Report::new("test", &mut found);

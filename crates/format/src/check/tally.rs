@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_how_many_and_the_first() {
+    fn reports_the_number_and_the_first() {
         let mut tally = Tally::default();
         assert_eq!(tally.one_line("holes"), None);
         tally.add(|| "a".into());

@@ -282,7 +282,7 @@ mod tests {
     };
 
     #[test]
-    fn bit_fields_are_filled_from_the_end_that_the_byte_order_says() {
+    fn bit_fields_are_filled_in_byte_order() {
         let little = INODE.to_bytes(ByteOrder::Little);
         assert_eq!(little, [0xa4, 0x81, 0xe8, 0x03, 0x56, 0x34, 0x12, 0x07, 0x03, 0xac, 0x00, 0x10]);
         let big = INODE.to_bytes(ByteOrder::Big);

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_are_told_in_words() {
+    fn flags_are_printed_as_words() {
         assert_eq!(flag_words(0, false), Vec::<String>::new());
         assert_eq!(
             flag_words(0x903, false),

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn storing_everything_needs_pointers_that_can_say_so() {
+    fn storing_everything_needs_extended_pointers() {
         let error = options(None, Some("none"), &[]).unwrap_err().to_string();
         assert!(error.contains("pointers=extended"), "{error}");
         assert!(options(None, Some("none"), &[("pointers", "extended")]).unwrap().codec.is_none());

@@ -91,7 +91,7 @@ mod tests {
     use packfs_core::Error;
 
     #[test]
-    fn says_where_what_was_found_and_what_is_allowed() {
+    fn states_place_found_and_allowed() {
         let place = Place { what: "inode", at: 0x40, metabox: true };
         let figure = Corruption::Figure { place, figure: "layout", found: 7, allowed: Allowed::AtMost(4) };
         assert_eq!(

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn says_which_values_an_option_takes() {
+    fn lists_the_values_of_an_option() {
         for (name, value, says) in [
             ("zisofs", "3", "1|2|as-needed"),
             ("joliet", "maybe", "on|off|long"),

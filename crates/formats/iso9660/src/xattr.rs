@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_values_come_in_turn_and_may_go_on() {
+    fn names_and_values_alternate_and_may_continue() {
         let xattrs =
             decoded(b"\0\x04\x03abc\x01\x02va\0\x03lue\0\x04\x04Fi.\0\x01x\0\x03\x01\x03z\0\0").unwrap();
         let wanted = [("user.abc", "value"), ("\u{3}z", "")];

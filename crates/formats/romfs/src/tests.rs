@@ -125,7 +125,7 @@ fn a_wrong_sum_of_a_header_is_a_finding() {
 }
 
 #[test]
-fn nothing_is_asked_of_an_inode_of_another_type() {
+fn an_inode_of_another_type_is_not_queried() {
     let volume = open(IMAGE.to_vec()).unwrap();
     let file = InodeId(named("hello") as u64);
     assert_refused(volume.read_link(file), ErrorKind::Corrupt, "not a symbolic link");

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn size_words_say_what_was_put_into_them() {
+    fn size_words_decode_to_their_input() {
         for (len, compressed) in [(1, true), (1, false), (1 << 20, false), (0xff_ffff, true)] {
             assert_eq!(StoredData::of_word(size_word(len, compressed)), StoredData { len, compressed });
         }

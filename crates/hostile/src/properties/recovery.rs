@@ -115,7 +115,7 @@ mod tests {
     use crate::properties::Input;
 
     #[test]
-    fn recovery_data_repairs_its_image_or_says_that_it_cannot() {
+    fn recovery_data_repairs_its_image_or_fails() {
         let mut mended = 0;
         for base in inputs(Input::Recovery).unwrap() {
             let [which, _] = base.bytes[base.bytes.len() - 2..] else { unreachable!() };

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_bounded_whatever_the_number_of_blocks() {
+    fn memory_is_bounded_for_any_number_of_blocks() {
         for (blocks, wanted) in [(0, 1), (1, 1), (SAMPLES_MAX, 1), (SAMPLES_MAX + 1, 2), (SAMPLES_MAX * 5, 8)]
         {
             assert_eq!(stride(blocks), wanted, "{blocks}");

@@ -18,7 +18,7 @@ fn files_with_a_broken_one() -> Files {
 }
 
 #[test]
-fn files_that_cannot_be_read_are_stored_empty_if_asked() {
+fn keep_going_stores_unreadable_files_empty() {
     let files = files_with_a_broken_one();
     for job in [|_| (Tail::Own, 0), |_| (Tail::Shared, 0), |_| (Tail::SharedWhole, 0), |_| (Tail::Inline, 1)]
         as [fn(u64) -> _; 4]
@@ -44,7 +44,7 @@ impl Progress for StopsAfter {
 }
 
 #[test]
-fn stops_when_asked_and_leaves_nothing() {
+fn stops_on_request_and_leaves_nothing() {
     let mut random = Random::new(15);
     let files = Files::new((1..40).map(|i| random.text(i * 21_111)).collect());
     let format = Fake::new(cut(LZ4, CLUSTER_LEN), |_| (Tail::Shared, 0));

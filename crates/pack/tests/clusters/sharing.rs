@@ -9,7 +9,7 @@ use packfs_testkit::Random;
 const LZ4: CodecSettings = CodecSettings::Lz4(Lz4Settings { acceleration: 1 });
 
 #[test]
-fn the_same_file_twice_costs_once_whatever_it_is() {
+fn the_same_file_twice_is_stored_once_for_any_content() {
     let mut random = Random::new(10);
     let once = [random.text(700), random.text(100_000), random.noise(5000), random.noise(100_001)];
     let twice = Files::new([once.clone(), once.clone()].concat());

@@ -106,7 +106,7 @@ fn change_unseen(fixture: &Fixture, way: Way) {
 }
 
 #[test]
-fn times_are_believed_only_where_that_is_asked_for() {
+fn times_are_trusted_only_on_request() {
     for &way in WAYS {
         let fixture = fixture();
         fixture.pack(way, "old");

@@ -69,7 +69,7 @@ fn a_source_that_fails_at_any_call_gives_no_image_or_the_right_one() {
 }
 
 #[test]
-fn what_is_stored_empty_is_told_and_all_else_is_right() {
+fn files_stored_empty_are_reported_and_all_others_correct() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("image");
     let (tree, held) = tree();

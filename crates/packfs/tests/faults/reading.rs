@@ -43,7 +43,7 @@ fn at_every_call(
 }
 
 #[test]
-fn what_is_unpacked_is_right_and_what_is_not_is_told() {
+fn unpacked_files_are_correct_and_others_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (tree, held) = tree();
     let right = snapshot_tree(&tree, &held);
@@ -92,7 +92,7 @@ fn a_tar_is_whole_or_an_error() {
 }
 
 #[test]
-fn a_mount_says_eio_and_goes_on() {
+fn a_mount_returns_eio_and_continues() {
     if !is_root() || File::options().read(true).write(true).open("/dev/fuse").is_err() {
         return skip("mounting through FUSE needs root and /dev/fuse");
     }

@@ -23,7 +23,7 @@ type Route = fn(&Path, &Path, &str) -> Snapshot;
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/fidelity.md");
 
 #[test]
-fn what_survives_is_what_the_document_says() {
+fn undamaged_files_are_those_of_the_document() {
     if !is_root() || std::fs::File::options().read(true).write(true).open("/dev/fuse").is_err() {
         return skip("a tree of everything needs root, and mounting through FUSE needs /dev/fuse");
     }

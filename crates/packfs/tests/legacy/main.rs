@@ -31,12 +31,12 @@ fn every_image_has_a_manifest_and_every_manifest_an_image() {
 }
 
 #[test]
-fn what_is_listed_and_read_is_what_the_manifest_says() {
+fn listing_and_contents_equal_the_manifest() {
     each(Manifest::has_entries, |manifest, image| manifest.assert_holds(&routes::loaded(image), "read"));
 }
 
 #[test]
-fn what_is_unpacked_is_what_the_manifest_says() {
+fn the_unpacked_tree_equals_the_manifest() {
     each(Manifest::has_entries, |manifest, image| {
         let folder = tempfile::tempdir().unwrap();
         manifest.assert_holds(&routes::unpacked(image, folder.path()), "unpacked");
@@ -44,7 +44,7 @@ fn what_is_unpacked_is_what_the_manifest_says() {
 }
 
 #[test]
-fn what_is_mounted_is_what_the_manifest_says() {
+fn the_mounted_tree_equals_the_manifest() {
     each(Manifest::has_entries, |manifest, image| {
         let folder = tempfile::tempdir().unwrap();
         manifest.assert_holds(&routes::fuse(image, folder.path()), "mounted");
@@ -92,7 +92,7 @@ fn disks_in_containers_are_byte_for_byte_what_went_in() {
 }
 
 #[test]
-fn the_tree_in_the_image_in_a_container_is_what_its_own_manifest_says() {
+fn the_tree_in_a_nested_image_equals_its_manifest() {
     let all = manifests();
     let named = |name: &str| all.iter().find(|it| it.name == name).unwrap_or_else(|| panic!("no {name}"));
     let folder = tempfile::tempdir().unwrap();

@@ -77,7 +77,7 @@ fn pack_while(stage: Stage, change: fn(&Path), format: &str, keep_going: bool) -
 }
 
 #[test]
-fn whatever_happens_to_a_file_is_an_error_that_names_it() {
+fn every_failure_of_a_file_is_an_error_with_its_name() {
     for format in ["squashfs", "erofs"] {
         for stage in [Stage::Dedupe, Stage::Data] {
             for (what, change) in CHANGES {

@@ -87,7 +87,7 @@ fn what_is_made_of_an_image_passes() {
 }
 
 #[test]
-fn large_trees_are_verified_when_asked_only() {
+fn large_trees_are_verified_only_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("source");
     std::fs::create_dir(&source).unwrap();

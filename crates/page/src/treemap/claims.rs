@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_more_of_a_block_has_more_of_it() {
+    fn larger_reads_get_more_of_a_block() {
         let settled = settled(&[(10..20, 0, 900), (10..20, 1, 100), (10..20, 1, 0)], 1000);
         assert_eq!(settled.stored, [9, 1, 0, 0]);
     }

@@ -90,7 +90,7 @@ fn blocks_at_extreme_offsets_do_not_overflow() {
 }
 
 #[test]
-fn errors_say_where_the_block_is_and_how_it_is_encoded() {
+fn errors_state_place_and_codec_of_the_block() {
     let made = with_damaged_block(|block, image| image[block.offset as usize..][..9].fill(0xff));
     let Some(Extent { from: ExtentFrom::Block { block, .. }, .. }) = made.volume.files[0].first() else {
         panic!("a block")

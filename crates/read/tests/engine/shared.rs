@@ -71,7 +71,7 @@ fn concurrent_readers_of_the_same_files_decode_each_block_once() {
 }
 
 #[test]
-fn stress_of_random_reads_agrees_with_the_source_whatever_the_budget() {
+fn random_reads_equal_the_source_with_any_budget() {
     let made = synthetic_image(22, 80);
     for (jobs, cache_bytes, steps) in [(1, 0, 150), (4, 0, 150), (4, 100_000, 300), (2, 64 << 20, 600)] {
         let engine = made.engine(jobs, cache_bytes);
@@ -108,7 +108,7 @@ fn the_cache_keeps_its_limit_and_counts_evictions() {
 }
 
 #[test]
-fn a_damaged_block_fails_all_who_wait_and_is_tried_again_by_those_who_come_later() {
+fn a_damaged_block_fails_all_waiting_readers_and_is_decoded_again_for_later_ones() {
     let mut made = blocks_only(synthetic_image(24, 20));
     let damaged = made.volume.files.iter().position(|extents| !extents.is_empty()).unwrap();
     let block = made.volume.files[damaged].iter().find_map(|extent| match extent.from {

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_value_takes_back_what_was_said_but_is_one_of_an_attribute() {
+    fn an_empty_value_removes_a_record_but_not_an_attribute() {
         let mut records = Records::default();
         let said = [record(b"uid=5"), record(b"path=a"), record(b"SCHILY.xattr.user.a=b")].concat();
         records.add(&said, Scope::Member).unwrap();

@@ -167,7 +167,7 @@ fn a_disk_that_may_choose_is_faster() {
 }
 
 #[test]
-fn nobody_waits_for_ever() {
+fn no_reader_waits_forever() {
     let spec = spec("hdd");
     let mut model = Model::new(&spec);
     let far = model.submit(0, read(spec.medium.capacity - BLOCK, BLOCK));
@@ -184,7 +184,7 @@ fn nobody_waits_for_ever() {
 }
 
 #[test]
-fn a_drive_reads_on_while_nobody_asks() {
+fn a_drive_reads_ahead_while_idle() {
     let spec = spec("hdd");
     let mut model = Model::new(&spec);
     let first = run(&mut model, 0, 1, [read(0, MIB)]);
@@ -215,7 +215,7 @@ fn a_cache_takes_writes_until_it_is_full_and_a_flush_waits_for_them() {
 }
 
 #[test]
-fn a_limit_holds_whatever_is_asked_for() {
+fn a_limit_applies_to_every_request() {
     let spec = spec("cloud-3000iops");
     for depth in [1, 4, 32] {
         let time = run(&mut Model::new(&spec), 0, depth, places(&spec, 6000).map(|place| read(place, BLOCK)));
@@ -246,7 +246,7 @@ fn the_same_requests_have_the_same_answers() {
 }
 
 #[test]
-fn statistics_count_what_was_asked() {
+fn statistics_count_requests() {
     let spec = spec("emmc");
     let mut model = Model::new(&spec);
     let now = run(&mut model, 0, 4, (0..100).map(|index| read(index * BLOCK, BLOCK)));

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_more_work_than_the_runner_up_is_not_said_to_take_less() {
+    fn a_winner_with_more_work_is_not_reported_as_cheaper() {
         // Only the first is accepted: the other is too large.
         let rows = rows(&[("zstd:3", 40, 4.5, 12.0), ("lz4", 80, 3.0, 1.0), ("none", 100, 2.0, 6.0)]);
         let order = rank(Want::Build, &rows);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_stored_whatever_is_wanted() {
+    fn noise_is_stored_with_every_setting() {
         let rows = rows(&[("xz", 99, 3.0, 60.0), ("lz4", 100, 3.0, 1.0), ("none", 100, 3.1, 0.5)]);
         for want in Want::ALL {
             assert_eq!(first(want, &rows), "none", "{want:?}");

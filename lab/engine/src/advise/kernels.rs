@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_as_kernels_tell_them() {
+    fn versions_are_parsed_as_kernels_print_them() {
         assert_eq!(Kernel::parse("6.18.44-fc").unwrap(), Kernel(6, 18));
         assert_eq!(Kernel::parse("5.15").unwrap(), Kernel(5, 15));
         assert!(Kernel::parse("six").is_err());
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_cannot_mount_is_said() {
+    fn reports_features_that_a_kernel_cannot_mount() {
         assert!(Kernel(4, 9).refuses_squashfs("zstd:15").unwrap().contains("4.14"));
         assert_eq!(Kernel(4, 19).refuses_squashfs("zstd:15"), None);
         assert_eq!(Kernel(5, 4).refuses_squashfs("lz4hc:12"), None);

@@ -179,7 +179,7 @@ mod tests {
 
     /// Then a fifth of the files costs a fifth of everything, whatever is charged to what.
     #[test]
-    fn where_walks_tell_nothing_apart_it_is_decoding() {
+    fn equal_walks_are_attributed_to_decoding() {
         let cost = cost_measured(&[measured(1000, 5 << 20, 1 << 20)]);
         let whole = 1000.0 * 20e-6 + 5.0 * 1e-3;
         assert!((f64::from(5 << 20) * cost.per_byte + 1000.0 * 2e-6 - whole).abs() < 1e-9, "{cost:?}");

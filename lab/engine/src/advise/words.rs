@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_not_measured_is_said_not_to_have_been() {
+    fn only_missing_measurements_are_reported_as_missing() {
         let rows =
             [test_row("xz", 1, 1.0, 1.0), Row { kernel_measured: false, ..test_row("lz4", 1, 1.0, 1.0) }];
         assert!(!decoding_words(&rows[..1], "why").contains("packfs's own"));

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn states_the_fault() {
         for (case, word) in [
             ("workload='build'\npackfs='packfs:erofs'", "no tree"),
             ("tree='t'\npackfs='packfs:erofs'", "no workload"),

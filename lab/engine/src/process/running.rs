@@ -248,7 +248,7 @@ mod tests {
     const BUSY: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
 
     #[test]
-    fn shows_the_line_that_tells_why_a_program_failed() {
+    fn shows_the_line_with_the_cause_of_a_failed_program() {
         let script = "echo 'WARNING: odd' >&2; echo \"mkfs: unrecognized option '--workers'\" >&2; \
                       for i in 1 2 3; do echo usage >&2; done; exit 1";
         let failing = Invocation::shell(script);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_tells_what_was_said() {
+    fn a_failure_includes_the_output_of_the_program() {
         let error = run(&Invocation::shell("echo no such luck >&2; exit 3"), &Output::Null, &[]).unwrap_err();
         let text = format!("{error} {}", error.hints().join(" "));
         assert!(text.contains("exit status: 3") && text.contains("no such luck"), "{text}");

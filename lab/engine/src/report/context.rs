@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn simulated_devices_that_were_not_what_they_say_are_told() {
+    fn reports_simulated_devices_that_differ_from_their_profile() {
         let cell = |simulation| Measurement {
             workload: "tar-read".into(),
             subject: String::new(),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_run_is_not_said_to_be_the_middle_of_several() {
+    fn a_single_run_is_not_reported_as_a_median() {
         let of = |count| runs(&Settings { runs: count, ..Settings::default() });
         assert_eq!(of(1), "1 measured run of each cell, none before it");
         assert!(of(2).contains("warm up") && of(2).contains("medians"));

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_tell_of_no_simulation_stay_readable() {
+    fn runs_without_a_simulation_stay_readable() {
         let run = Run { wall: 2.5, ..Run::default() };
         let text = serde_json::to_string(&run).unwrap();
         assert!(!text.contains("simulation"), "{text}");

@@ -109,7 +109,7 @@ mod tests {
 
     /// A session that begins while others begin finds nothing of theirs that seems to be left.
     #[test]
-    fn many_begin_at_once_and_nobody_takes_away_what_is_anothers() {
+    fn concurrent_starts_do_not_remove_files_of_each_other() {
         let parent = tempfile::tempdir().unwrap();
         let begin = || {
             for _ in 0..50 {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_sees_into_it() {
+    fn only_the_owner_can_read_it() {
         let parent = tempfile::tempdir().unwrap();
         let scratch = Scratch::new(parent.path()).unwrap();
         assert_eq!(scratch.dir().metadata().unwrap().permissions().mode() & 0o777, 0o700);

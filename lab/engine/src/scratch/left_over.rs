@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_what_nobody_holds_and_keeps_it_from_others() {
+    fn removes_leftover_folders_unless_locked() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join(format!("{}1", PREFIX));
         std::fs::create_dir(&path).unwrap();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_a_folder_from_another_one_of_its_name() {
+    fn distinguishes_folders_of_the_same_name() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("a");
         std::fs::create_dir(&path).unwrap();

@@ -34,7 +34,7 @@ fn asked(document: &Document, quick: bool) -> DocumentRequest {
 }
 
 #[test]
-fn a_part_that_is_asked_for_goes_before_those_of_quick_and_of_the_document() {
+fn a_requested_part_overrides_those_of_quick_and_of_the_document() {
     let row = named("squashfs21");
     let bytes = |quick, part| DocumentRequest { part, ..asked(row, quick) }.tree_bytes(row);
     assert_eq!(bytes(false, None), Some(1400 << 20));

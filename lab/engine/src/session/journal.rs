@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_on_where_it_was_and_leaves_out_a_torn_line() {
+    fn resumes_and_skips_an_incomplete_line() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(dir.path(), &plan()).unwrap();
         assert!(!journal.is_resumed());
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_entry_is_told_by_its_number() {
+    fn reports_invalid_lines_by_number() {
         let dir = tempfile::tempdir().unwrap();
         drop(Journal::open(dir.path(), &plan()).unwrap());
         let path = dir.path().join(NAME);

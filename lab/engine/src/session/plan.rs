@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recipe_is_spelled_as_people_say_it() {
+    fn a_recipe_is_printed_as_it_is_typed() {
         let recipe = Recipe {
             maker: "packfs".into(),
             format: "squashfs".into(),

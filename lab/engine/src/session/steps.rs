@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_an_image_or_asks_for_its_length_never_relies_on_a_run_that_builds_it() {
+    fn runs_that_read_an_image_do_not_depend_on_runs_that_build_it() {
         let works = [Workload::ImageSize, Workload::Build, Workload::List];
         let steps =
             Steps::of(&plan(1, works.map(|work| cell("a", work)).into()), &Done::default(), u64::MAX, |_| 1);

@@ -160,7 +160,7 @@ fn subjects_take_turns_and_warming_up_is_not_measured() {
 }
 
 #[test]
-fn an_interrupted_session_goes_on_and_measures_nothing_twice() {
+fn an_interrupted_session_resumes_without_repeating_measurements() {
     let dir = tempfile::tempdir().unwrap();
     let mut fake = Fake { stops_at: Some(6), ..Fake::default() };
     let (outcome, _) = carry_out(&plan(2), dir.path(), &mut fake);
@@ -184,7 +184,7 @@ fn an_interrupted_session_goes_on_and_measures_nothing_twice() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_told_and_the_rest_goes_on() {
+fn failed_measurements_are_reported_and_the_rest_continues() {
     let dir = tempfile::tempdir().unwrap();
     let mut fake = Fake { broken_maker: Some("b"), broken_reader: Some("fuse"), ..Fake::default() };
     let (results, _) = carry_out(&plan(1), dir.path(), &mut fake);
@@ -219,7 +219,7 @@ fn an_image_that_no_run_builds_is_made_all_the_same_and_its_length_is_known() {
 }
 
 #[test]
-fn a_stopped_session_blames_nobody() {
+fn a_stopped_session_reports_no_failure() {
     let dir = tempfile::tempdir().unwrap();
     let mut lines = Vec::new();
     let mut fake = Fake { broken_reader: Some("kernel"), ..Fake::default() };
@@ -232,7 +232,7 @@ fn a_stopped_session_blames_nobody() {
 }
 
 #[test]
-fn a_scratch_too_small_for_any_image_is_told_before_anything_runs() {
+fn reports_a_scratch_too_small_for_any_image_before_running() {
     let dir = tempfile::tempdir().unwrap();
     let mut fake = Fake { room: Some(50 << 20), ..Fake::default() };
     let (outcome, _) = carry_out(&plan(1), dir.path(), &mut fake);

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_full_scratch_stops_whatever_the_program_says() {
+    fn only_a_full_scratch_stops_regardless_of_the_program() {
         let roomy = space("/var/tmp", 1 << 30);
         for memory in [None, Some(space("/dev/shm", 1 << 30))] {
             let Trouble::Missing(why) = failed(NO_SPACE).judged(roomy, memory) else {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_memory_is_named_and_stops_nobody() {
+    fn reports_full_memory_without_stopping() {
         let (scratch, memory) = (space("/var/tmp", 1 << 30), space("/dev/shm", 4096));
         let Trouble::Missing(why) = failed(NO_SPACE).judged(scratch, Some(memory)) else {
             panic!("the scratch has room");

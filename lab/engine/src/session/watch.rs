@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_spelled_as_people_say_them() {
+    fn times_are_printed_with_suitable_units() {
         assert_eq!([0.4, 99.0, 101.0, 7500.0].map(spell_seconds), ["0 s", "99 s", "2 min", "2 h 5 min"]);
     }
 }

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_drivers_that_are_there_from_those_that_are_not() {
+    fn distinguishes_present_from_missing_drivers() {
         assert!(has_driver("proc"));
         assert!(!has_driver("no-such-fs"));
     }

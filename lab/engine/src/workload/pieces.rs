@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_as_much_as_is_asked_for_and_there() {
+    fn reads_the_requested_range() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), vec![1; 10 * 4096 + 5]).unwrap();
         assert_eq!(read_pieces(file.path(), true, 5 * 4096, 1).unwrap().1, 5 * 4096);

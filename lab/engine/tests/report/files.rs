@@ -18,7 +18,7 @@ fn a_session_is_read_as_it_was_written() {
 }
 
 #[test]
-fn another_version_of_the_schema_says_what_to_do() {
+fn another_schema_version_is_reported_with_a_hint() {
     let text = report(&made_up::results(), Format::Json, Terminal::default()).unwrap();
     let error = parse(text.replacen("packfs-lab/1", "packfs-lab/7", 1).as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);

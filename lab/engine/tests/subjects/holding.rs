@@ -17,7 +17,7 @@ const PARENT: &str = "PACKFS_LAB_TEST_HOLD";
 
 /// The part that is played in the other process; alone it does nothing.
 #[test]
-fn holds_what_it_is_told_to() {
+fn holds_resources_until_stopped() {
     let Some(parent) = std::env::var_os(PARENT).map(PathBuf::from) else { return };
     let (fixture, scratch) = (Fixture::below(&parent), Scratch::new(&parent).unwrap());
     let workshop = Workshop { scratch, fixture, subjects: subjects() };
@@ -72,7 +72,7 @@ impl Holder {
         }
         let parent = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "holding::holds_what_it_is_told_to", "--nocapture"])
+            .args(["--exact", "holding::holds_resources_until_stopped", "--nocapture"])
             .env(PARENT, parent.path())
             .stdout(Stdio::null())
             .spawn()

@@ -249,7 +249,7 @@ fn writable_file_systems_keep_what_is_copied_to_them() {
 }
 
 #[test]
-fn a_mount_in_use_is_detached_and_told() {
+fn a_mount_in_use_is_detached_and_reported() {
     let Some(workshop) = Workshop::open() else { return };
     let (image, at) = (workshop.scratch.path("image"), workshop.folder("mount"));
     workshop.make("mksquashfs:squashfs:gzip:1", &image);
@@ -270,7 +270,7 @@ fn a_mount_in_use_is_detached_and_told() {
 }
 
 #[test]
-fn what_is_missing_is_told_by_name() {
+fn missing_things_are_reported_by_name() {
     let subjects = subjects();
     let Err(missing) = subjects.maker("packfs") else { panic!("there is a packfs") };
     assert!(missing.why.contains("/nonexistent/packfs"), "{missing:?}");

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mount_asks_for_becomes_a_command_line() {
+    fn arguments_of_mount_become_a_command_line() {
         assert_eq!(
             translated(&[
                 "/sbin/mount.packfs",

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checks_are_as_long_as_the_format_says() {
+    fn checks_have_the_length_of_the_format() {
         let lens: Vec<usize> = (0..16).map(|flags| Check::new(flags).unwrap().len()).collect();
         assert_eq!(lens, [0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64]);
         assert_eq!(Check::new(16), None);

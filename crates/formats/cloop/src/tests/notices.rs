@@ -20,7 +20,7 @@ fn true_files_have_no_faults() {
 }
 
 #[test]
-fn notices_every_bad_row_and_goes_on() {
+fn reports_every_bad_row_and_continues() {
     let image = made(Version::V2_0).patch("index", 8, &[0xff]).patch("index", 24, &[0xff]);
     let findings = image.findings();
     let errors: Vec<_> = findings.iter().filter(|it| it.severity == Severity::Error).collect();

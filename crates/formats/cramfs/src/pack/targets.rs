@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pointers_say_where_blocks_end_and_which_are_stored() {
+    fn pointers_encode_block_ends_and_stored_blocks() {
         let block = |stored_len, compressed| StoredBlock { stored_len, compressed };
         let blocks = [block(10, true), block(0, false), block(4096, false)];
         let words = [1010_u32 + 12, 1010 + 12, (5106 + 12) | 1 << 31];

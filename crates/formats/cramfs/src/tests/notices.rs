@@ -98,7 +98,7 @@ fn notices_shared_parts_of_data() {
 }
 
 #[test]
-fn notices_space_nobody_uses_and_data_behind_the_image() {
+fn notices_unused_space_and_data_after_the_image() {
     found(&made().inode("a", |inode| inode.size = 0), Severity::Note, "that nothing refers to");
     let mut image = made();
     image.bytes.resize(image.bytes.len() + 5000, 0);

@@ -59,7 +59,7 @@ fn device_numbers_beyond_16_bits_are_cut_as_linux_does() {
 }
 
 #[test]
-fn lists_in_stored_order_and_goes_on_where_it_stopped() {
+fn lists_in_stored_order_and_resumes() {
     let volume = made().open().unwrap();
     let listed = |from| {
         let mut all = Vec::new();
@@ -81,7 +81,7 @@ fn lists_in_stored_order_and_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn cursors_that_nobody_handed_out_do_no_harm() {
+fn invalid_cursors_are_harmless() {
     let volume = made().open().unwrap();
     for cursor in [1, 3, 17, 0xf_ffff, 5 << 32, u64::MAX] {
         let _ = volume.read_dir(volume.root(), DirCursor(cursor), &mut |_, _| ControlFlow::Continue(()));
@@ -89,7 +89,7 @@ fn cursors_that_nobody_handed_out_do_no_harm() {
 }
 
 #[test]
-fn lookups_find_what_is_listed_in_whatever_order() {
+fn lookups_find_listed_names_in_any_order() {
     let unsorted = made().patch("a name", 0, b"z");
     let volume = unsorted.open().unwrap();
     assert!(volume.lookup(volume.root(), b"b").unwrap().is_some());
@@ -251,7 +251,7 @@ fn every_byte_of_the_true_image_has_an_owner() {
 }
 
 #[test]
-fn names_what_an_image_says_of_itself() {
+fn lists_the_properties_of_an_image() {
     let facts = made_in(ByteOrder::Big).open().unwrap().facts().unwrap();
     for (key, value) in [
         ("name", "made by hand"),

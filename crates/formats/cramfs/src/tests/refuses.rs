@@ -125,7 +125,7 @@ fn names_flags_and_methods_it_does_not_read() {
 }
 
 #[test]
-fn ids_that_nobody_handed_out_are_refused() {
+fn refuses_unknown_ids() {
     let image = made();
     let volume = image.open().unwrap();
     for id in [0, 63, 65, 75, image.bytes.len() as u64 - 11, u64::MAX] {

@@ -76,7 +76,7 @@ fn clusters_of_1m_in_blocks_of_512_need_extents_as_an_index_cannot_count_them() 
 }
 
 #[test]
-fn says_which_values_an_option_takes() {
+fn lists_the_values_of_an_option() {
     for (name, value) in
         [("fragments", "maybe"), ("label", "more than fifteen bytes"), ("uuid", "x"), ("align", "0")]
     {
@@ -88,7 +88,7 @@ fn says_which_values_an_option_takes() {
 }
 
 #[test]
-fn a_second_codec_is_refused_where_one_is_asked_for() {
+fn codecs_one_refuses_a_second_codec() {
     let rule = ("rule", "*.bin=lzma");
     assert!(options(None, "lz4", &[rule]).is_ok());
     let text = refused(None, "lz4", &[rule, ("codecs", "one")]);
@@ -115,7 +115,7 @@ fn for_goal(goal: Goal, set: &[(&str, &str)]) -> Options {
 }
 
 #[test]
-fn goals_of_size_and_reading_make_metadata_compact_as_far_as_the_kernel_asked_for_reads_it() {
+fn goals_size_and_read_make_metadata_compact_if_the_kernel_supports_it() {
     let compact = |goal, set: &[(&str, &str)]| {
         let options = for_goal(goal, set);
         (options.wide, options.dot_omitted, options.metabox.map(|metabox| metabox.cluster_len))

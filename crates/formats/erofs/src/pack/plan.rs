@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_holds_for_all_of_a_file_whatever_becomes_of_other_tails() {
+    fn a_rule_applies_to_whole_files_independent_of_other_tails() {
         let rules = [("rule", "b=zstd:3@16K"), ("rule", "c=none"), ("rule", "d=lz4@8K")];
         let rows = planned(&[("a", 9000), ("b", 9000), ("c", 9000), ("d", 9000)], &rules).unwrap();
         let cluster_len = |index: usize| match rows[index].0 {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_files_whose_blocks_no_inode_can_list() {
+    fn refuses_files_with_more_blocks_than_an_inode_can_list() {
         let most = INDEXED_BLOCKS_MAX * 4096;
         for (len, allowed) in [(most, true), (most + 1, false)] {
             assert_eq!(planned(&[("big", len)], &[("holes", "off")]).is_ok(), allowed, "{len}");

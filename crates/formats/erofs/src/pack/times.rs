@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_range_only_the_epoch_itself_is_told() {
+    fn without_a_range_only_the_epoch_is_stored() {
         let times = Times { epoch: 100, nanos: 5, wide: false, kept: true };
         assert_eq!(times.compact(at(100, 5)), Some(0));
         assert_eq!(times.compact(at(101, 5)), None);

@@ -77,7 +77,7 @@ fn flat_files_lie_in_blocks_and_behind_their_inodes() {
 }
 
 #[test]
-fn chunks_that_follow_each_other_are_joined_and_holes_told() {
+fn consecutive_chunks_are_joined_and_holes_reported() {
     let volume = made().open().unwrap();
     let wanted = [
         (0, 4096, ExtentFrom::Stored(11 << 12)),
@@ -90,7 +90,7 @@ fn chunks_that_follow_each_other_are_joined_and_holes_told() {
 }
 
 #[test]
-fn full_indexes_tell_heads_and_partial_references() {
+fn full_indexes_encode_heads_and_partial_references() {
     let volume = made().open().unwrap();
     let first = lz4(13 << 12, 4096, 8292, DecodedLen::Exactly);
     let second = lz4(14 << 12, 4096, 20_000 - 8292, DecodedLen::Prefix);
@@ -145,14 +145,14 @@ fn facts_name_the_oldest_kernel_and_why() {
 }
 
 #[test]
-fn inodes_tell_where_they_end() {
+fn tails_follow_inode_and_xattrs() {
     let reader = reader(&made());
     let raw = reader.raw_inode(nid(3)).unwrap();
     assert_eq!(raw.tail_at() - raw.at, 32 + 24);
 }
 
 #[test]
-fn tells_of_distances_that_lead_past_a_cluster_and_of_blocks_that_are_not_there() {
+fn reports_distances_past_a_cluster_and_missing_blocks() {
     // The second entry of the full index: the next head is one logical cluster on.
     let texts = |made: Made| made.findings().iter().map(|found| found.fault.to_string()).collect::<Vec<_>>();
     let found = texts(made().patch("full index", 8 + 6, &3_u16.to_le_bytes()));

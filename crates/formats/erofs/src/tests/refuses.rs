@@ -147,7 +147,7 @@ fn notices_what_readers_do_not_stumble_over() {
 }
 
 #[test]
-fn whatever_reads_all_of_an_image_learns_what_contradicts_it_as_a_whole() {
+fn every_full_read_reports_faults_of_the_whole_image() {
     let fault = |image: Made| image.open().unwrap().whole_fault(true).unwrap().map(|fault| fault.to_string());
     assert_eq!(fault(made()), None);
     for (within, bytes, expected) in [
@@ -161,7 +161,7 @@ fn whatever_reads_all_of_an_image_learns_what_contradicts_it_as_a_whole() {
 }
 
 #[test]
-fn says_nothing_of_links_where_not_all_could_be_walked() {
+fn reports_no_links_after_an_incomplete_walk() {
     let image = made().patch("plain", 6, &[3, 0]).patch("chunks", 4, &[0, 0]);
     noticed(&image, "of no file type");
     assert!(image.findings().iter().all(|finding| !finding.fault.contains("has 1 names")));

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_text_goes_on_in_other_entries() {
+    fn long_text_continues_in_other_entries() {
         let long = vec![b'x'; 600];
         let made = entries(*b"SL", [(0, &b"a"[..]), (0, &long)]);
         assert_eq!(made.len(), 3);

@@ -64,7 +64,7 @@ fn names_with_one_inode_number_are_one_file() {
 }
 
 #[test]
-fn lists_in_stored_order_and_goes_on_where_it_stopped() {
+fn lists_in_stored_order_and_resumes() {
     let volume = made().open().unwrap();
     let all = listed(&volume, volume.root(), DirCursor::default());
     let names: Vec<_> = all.iter().map(|(name, ..)| name.as_str()).collect();
@@ -79,7 +79,7 @@ fn lists_in_stored_order_and_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn cursors_that_nobody_handed_out_do_no_harm() {
+fn invalid_cursors_are_harmless() {
     let volume = made().open().unwrap();
     for cursor in [1, 33, 2047, 2048, 1 << 40, u64::MAX] {
         let _ = volume.read_dir(volume.root(), DirCursor(cursor), &mut |_, _| ControlFlow::Continue(()));

@@ -92,7 +92,7 @@ fn the_second_copy_serves_where_the_first_is_damaged() {
 }
 
 #[test]
-fn a_damaged_second_copy_is_told_by_the_check_alone() {
+fn only_check_reports_a_damaged_second_copy() {
     let disk = gpt().patch(63 * 512 + 60, b"?");
     assert_eq!(disk.partitions(), gpt().partitions());
     let findings = disk.findings();

@@ -60,7 +60,7 @@ fn a_disk_that_only_keeps_others_off_needs_its_gpt() {
 }
 
 #[test]
-fn chains_end_whatever_they_say() {
+fn chains_of_any_content_end() {
     // To itself, to the first, out of the extended partition, to where no record is, and on and on.
     let again = |first: u32| {
         let mut disk = mbr();

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn says_which_values_an_option_takes() {
+    fn lists_the_values_of_an_option() {
         let error = options(None, None, &[("endian", "middle")]).unwrap_err().to_string();
         assert!(error.contains("little|big"), "{error}");
         let error = options(None, None, &[("byteorder", "big")]).unwrap_err().to_string();

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_version_1_are_told_as_those_of_version_2() {
+    fn words_of_version_1_are_read_as_those_of_version_2() {
         assert_eq!(widened(700), 700);
         assert_eq!(widened(0x8000 | 700), 0x100_0000 | 700);
         assert_eq!(widened(0x8000), 0x100_8000);

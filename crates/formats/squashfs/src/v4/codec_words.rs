@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_what_each_codec_was_asked_for() {
+    fn decodes_the_settings_of_each_codec() {
         let cases: [(Algorithm, &[u8], &[&str]); 8] = [
             (Algorithm::Zlib, &[9, 0, 0, 0, 15, 0, 0, 0], &["level=9", "window=15"]),
             (

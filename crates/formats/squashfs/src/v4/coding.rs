@@ -90,7 +90,7 @@ mod tests {
     use packfs_format::PackSettings;
 
     #[test]
-    fn a_spec_asks_for_the_same_options_again() {
+    fn a_spec_requests_the_same_options_again() {
         for codec in [
             "gzip:9",
             "gzip:6",

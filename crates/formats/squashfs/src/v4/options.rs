@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_are_looked_for_as_far_as_asked() {
+    fn searches_duplicates_as_requested() {
         let duplicates =
             |value| options(None, "gzip", &[("duplicates", value)]).map(|options| options.duplicates);
         assert_eq!(duplicates("share").unwrap(), Duplicates::Share);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn says_which_values_an_option_takes() {
+    fn lists_the_values_of_an_option() {
         let error = options(None, "gzip", &[("fragments", "maybe")]).unwrap_err().to_string();
         assert!(error.contains("on|off|always"), "{error}");
         let error = options(None, "gzip", &[("fragment", "on")]).unwrap_err().to_string();

@@ -118,7 +118,7 @@ fn images(scratch: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn no_damage_makes_the_reader_panic_or_go_on_and_on() {
+fn the_reader_neither_panics_nor_loops_on_damage() {
     let scratch = tempfile::tempdir().unwrap();
     for (what, image) in images(scratch.path()) {
         survives_damage(&image, &what);

@@ -122,7 +122,7 @@ fn an_empty_tree_and_a_bad_scratch_folder_are_refused() {
 }
 
 #[test]
-fn what_the_format_cannot_hold_is_said_and_accepted_by_the_command() {
+fn losses_are_reported_and_accepted_by_the_command() {
     let tree = small_tree();
     std::os::unix::fs::symlink("dir0/", tree.path().join("link")).unwrap();
     let asked = Question { formats: vec!["iso9660".into()], ..question(tree.path(), Want::Boot) };

@@ -93,7 +93,7 @@ fn what_is_kept_is_in_the_part_as_a_whole_and_once() {
 }
 
 #[test]
-fn a_piece_takes_nobodys_name() {
+fn a_piece_overwrites_no_existing_name() {
     let tree = tempfile::tempdir().unwrap();
     fs::write(tree.path().join("log"), noise(1, 5 << 20)).unwrap();
     fs::write(tree.path().join("log.1"), text(1, 5000)).unwrap();

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn understands_what_fio_tells() {
+    fn parses_output_of_fio() {
         let text = r#"fio: a note
 {"jobs":[{"read":{"io_bytes":10485760,"runtime":500,"bw_bytes":20971520,"lat_ns":{"mean":190000.0,"N":2560}}}]}"#;
         assert_eq!(told_by_fio(text), Some((0.5, 10_485_760)));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn fio_is_asked_as_the_document_asks_it() {
+    fn fio_is_run_with_the_arguments_of_the_document() {
         let command = fio(Path::new("/m/a.tar"), true, 40960, 7, Path::new("/s/r"));
         assert_eq!(
             command.spelled(),

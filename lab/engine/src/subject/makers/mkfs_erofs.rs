@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_an_old_one_only_what_it_knows() {
+    fn an_old_version_gets_only_known_options() {
         let folder = tempfile::tempdir().unwrap();
         let help =
             " -zX[,Y]  X=compressor (Y=compression level)\n --quiet\nAvailable compressors are: lz4hc, lz4";
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_it_cannot() {
+    fn reports_unsupported_requests() {
         let maker = Maker::in_bin("mkfs.erofs", Makes(MakerCall::Code(command)));
         for of in ["squashfs lz4", "erofs xz", "erofs lz4:3", "erofs deflate:12"] {
             assert!(of_dir(&maker, of).is_err(), "{of}");

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_it_cannot() {
+    fn reports_unsupported_requests() {
         let maker = Maker::in_bin("tar", Makes(MakerCall::Code(command)));
         for of in ["tar lzo", "squashfs xz", "tar xz 4096", "tar lz4:3", "tar none+-v"] {
             assert!(of_dir(&maker, of).is_err(), "{of}");

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn btrfs_tells_the_mount_its_codec() {
+    fn the_codec_is_an_option_of_the_btrfs_mount() {
         let btrfs = named("btrfs");
         let options = |of: &str| btrfs.mount_options(&recipe(of));
         assert_eq!(options("btrfs none").unwrap(), "");

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_say_their_input_wherever_the_parse_paused() {
+    fn sequences_cover_their_input_at_every_pause() {
         let mut random = Random::new(1);
         let mut quick = Quick::new();
         for len in (0..40).chain([100, 1000, 5000, 60_000]) {

@@ -44,7 +44,7 @@ notices! {
     notices_index_of_another_block: LITTLE_3_1 "index" + 4 = [3, 0, 0, 0] => Error "the header lies in 0x0";
     notices_index_that_does_not_rise: LITTLE_3_1 "index" + 0 = [0, 0, 0, 0] => Warning "offset 0, more than 0 allowed";
     notices_wrong_export_row: LITTLE_3_1 "export rows" + 0 = [7, 0] => Error "inode 1, at 0x7";
-    notices_space_nobody_uses: LITTLE_3_1 "a body" + 0 = 4215u64.to_le_bytes() => Note "that nothing refers to";
+    notices_unused_space: LITTLE_3_1 "a body" + 0 = 4215u64.to_le_bytes() => Note "that nothing refers to";
     notices_lying_export_flag: LITTLE_3_1 "super" + 36 = [0] => Note "none in its flags but has an export table";
     notices_lying_fragment_flag: LITTLE_2_1 "super" + 36 = [0x10] => Note "no-fragments";
     notices_unused_users: LITTLE_1_0 "sub" + 2 = [0x01] => Note "uid table: ids that no inode uses";
@@ -59,7 +59,7 @@ fn notices_holes_in_a_version_without() {
 }
 
 #[test]
-fn no_image_makes_the_check_go_on_without_end() {
+fn the_check_ends_on_every_image() {
     // Each byte of the metadata in turn, and with it each length, type and reference.
     for form in [LITTLE_3_1, Form { endian: Endian::Big, ..LITTLE_2_1 }, LITTLE_1_0] {
         let image = made(form);

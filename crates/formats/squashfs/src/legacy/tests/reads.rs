@@ -53,7 +53,7 @@ fn nothing_is_wrong_with_the_true_image() {
 }
 
 #[test]
-fn lists_in_stored_order_and_goes_on_where_it_stopped() {
+fn lists_in_stored_order_and_resumes() {
     for form in forms() {
         let volume = made(form).open().unwrap();
         let mut all = Vec::new();
@@ -80,7 +80,7 @@ fn lists_in_stored_order_and_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn cursors_that_nobody_handed_out_do_no_harm() {
+fn invalid_cursors_are_harmless() {
     for form in forms() {
         let volume = made(form).open().unwrap();
         for cursor in [1, 0xf_ffff, 5 << 32, u64::MAX, (7 << 32) | (3 << 20) | 40] {
@@ -120,7 +120,7 @@ fn files_of_version_1_have_short_last_blocks() {
 }
 
 #[test]
-fn compressed_blocks_are_told_with_their_codec() {
+fn reports_compressed_blocks_with_their_codec() {
     let made = made(LITTLE_3_1).patch("a words", 0, &77u32.to_le_bytes());
     let volume = made.open().unwrap();
     let block = BlockRef {
@@ -175,7 +175,7 @@ fn files_before_3_0_need_no_link_count_and_no_number() {
 }
 
 #[test]
-fn facts_say_version_byte_order_and_codec() {
+fn facts_include_version_byte_order_and_codec() {
     for form in forms() {
         let facts = made(form).open().unwrap().facts().unwrap();
         let text = |key: &str| match &facts.0.iter().find(|fact| fact.key == key).unwrap().value {

@@ -97,7 +97,7 @@ mod tests {
     use packfs_core::{ContentId, ImagePath, Meta, NodeKind, TreeBuilder, Xattrs};
 
     #[test]
-    fn refuses_files_whose_blocks_no_inode_can_list() {
+    fn refuses_files_with_more_blocks_than_an_inode_can_list() {
         for (len, allowed) in [(BLOCKS_MAX * 4096, true), (BLOCKS_MAX * 4096 + 1, false), (u64::MAX, false)] {
             let mut builder = TreeBuilder::new(Meta::default());
             let kind = NodeKind::File { len, content: ContentId(0) };

@@ -55,7 +55,7 @@ notices! {
     notices_huge_link_count: "c body" + 0 = [0xff; 4] => Error "c: link count 4294967295";
     notices_unreadable_xattr_set: "xattr" + 2 = [0, 0] => Error "xattr set 0: ";
     notices_shared_parts_of_data: "b body" + 0 = 100u64.to_le_bytes() => Note "share a part";
-    notices_space_nobody_uses: "a body" + 0 = 4192u32.to_le_bytes() => Note "that nothing refers to";
+    notices_unused_space: "a body" + 0 = 4192u32.to_le_bytes() => Note "that nothing refers to";
     notices_lying_export_flag: "super" + 24 = [0, 0] => Note "has none in its flags";
     notices_lying_xattr_flag: "super" + 24 = 0x0280u16.to_le_bytes() => Note "no-xattrs";
     notices_lying_fragment_flag: "super" + 24 = 0x0090u16.to_le_bytes() => Note "no-fragments";
@@ -155,7 +155,7 @@ fn counts_a_directory_as_a_link_though_its_inode_is_refused() {
 }
 
 #[test]
-fn says_nothing_of_links_where_not_all_could_be_walked() {
+fn reports_no_links_after_an_incomplete_walk() {
     let image = made().patch("c body", 0, &[2, 0, 0, 0]).patch("a", 0, &[15, 0]);
     found(&image, Severity::Error, "type 15");
     let of_links = image.findings().into_iter().find(|finding| finding.fault.contains("has 1 names"));

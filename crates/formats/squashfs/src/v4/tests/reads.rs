@@ -42,7 +42,7 @@ fn times_after_2038_are_not_negative() {
 }
 
 #[test]
-fn lists_in_stored_order_and_goes_on_where_it_stopped() {
+fn lists_in_stored_order_and_resumes() {
     let volume = made().open().unwrap();
     let mut all = Vec::new();
     volume
@@ -67,7 +67,7 @@ fn lists_in_stored_order_and_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn cursors_that_nobody_handed_out_do_no_harm() {
+fn invalid_cursors_are_harmless() {
     let volume = made().open().unwrap();
     for cursor in [1, 0xf_ffff, 5 << 32, u64::MAX, (7 << 32) | (3 << 20) | 40] {
         let _ = volume.read_dir(volume.root(), DirCursor(cursor), &mut |_, _| ControlFlow::Continue(()));
@@ -99,7 +99,7 @@ fn extents_are_cut_to_the_range() {
 }
 
 #[test]
-fn compressed_blocks_say_what_they_must_decode_to() {
+fn compressed_blocks_state_their_decoded_length() {
     let made =
         made().patch("a words", 0, &1000u32.to_le_bytes()).patch("fragment", 8, &2000u32.to_le_bytes());
     let volume = made.open().unwrap();
