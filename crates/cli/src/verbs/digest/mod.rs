@@ -44,8 +44,8 @@ pub struct Opts {
 
     /// Set the attributes that the digest covers
     ///
-    /// LIST is all, none, a list of mode, owner, mtime, nanos, xattrs, links and root, or changes to
-    /// the default, such as +nanos or -mtime,-owner. The default is all but nanos. Names, types,
+    /// LIST is all, none, a list of mode, owner, mtime, nanos, xattrs, links and root, or changes
+    /// to the default, such as +nanos or -mtime,-owner. The default is all but nanos. Names, types,
     /// contents, link targets and device numbers are always covered.
     #[arg(long, value_name = "LIST", value_parser = parse_facts, allow_hyphen_values = true)]
     facts: Option<DigestFacts>,

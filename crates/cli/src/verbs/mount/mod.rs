@@ -110,8 +110,8 @@ pub struct Opts {
 
     /// Set mount options, separated by commas
     ///
-    /// As for mount(8): nosuid, nodev, noexec, nosymfollow, allow_other, default_permissions. As the
-    /// options above: fuse, kernel, offset=, subdir=, device=, uid=, gid=, owner-map=,
+    /// As for mount(8): nosuid, nodev, noexec, nosymfollow, allow_other, default_permissions. As
+    /// the options above: fuse, kernel, offset=, subdir=, device=, uid=, gid=, owner-map=,
     /// idle-timeout=, cache-size=, threads=, record=.
     #[arg(short, value_name = "OPTIONS", value_delimiter = ',')]
     options: Vec<OsString>,

@@ -18,17 +18,18 @@ use std::time::Instant;
 pub struct PackArgs {
     /// Set the format, such as erofs; default by extension
     ///
-    /// squashfs, erofs, squashfs-legacy, cramfs, iso9660 or cloop. The default follows from the extension of IMAGE: squashfs without an extension or with .img,
-    /// .image, .bin or .raw. An unknown extension is refused.
+    /// squashfs, erofs, squashfs-legacy, cramfs, iso9660 or cloop. The default follows from the
+    /// extension of IMAGE: squashfs without an extension or with .img, .image, .bin or .raw. An
+    /// unknown extension is refused.
     #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Option<String>,
 
     /// Set codec and level, such as zstd:19
     ///
     /// gzip, lzo, lz4, lz4hc, xz, lzma, zstd, deflate or none, as the format supports. Options of
-    /// the codec follow after commas; the list is below. In erofs, CODEC+CODEC uses two: zstd:15+lz4
-    /// stores with LZ4 what it compresses almost as well. The default depends on the format and on
-    /// --optimize: for balanced, gzip:9 in squashfs and lz4hc:12 in erofs.
+    /// the codec follow after commas; the list is below. In erofs, CODEC+CODEC uses two:
+    /// zstd:15+lz4 stores with LZ4 what it compresses almost as well. The default depends on the
+    /// format and on --optimize: for balanced, gzip:9 in squashfs and lz4hc:12 in erofs.
     #[arg(
         short,
         long,

@@ -169,8 +169,8 @@ pub struct Shaping {
 
     /// Set the mount point that file_contexts applies to
     ///
-    /// The mount point of the image in the running system, such as /vendor: policies name paths from
-    /// the root of the system.
+    /// The mount point of the image in the running system, such as /vendor: policies name paths
+    /// from the root of the system.
     #[arg(long, value_name = "PATH", requires = "file_contexts")]
     file_contexts_at: Option<OsString>,
 
