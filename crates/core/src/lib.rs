@@ -5,6 +5,7 @@
 //! thread, no unsafe code.
 #![forbid(unsafe_code)]
 
+mod civil;
 mod content;
 mod content_hash;
 mod error;
@@ -23,6 +24,7 @@ mod similar;
 mod tree;
 mod tree_builder;
 
+pub use civil::Civil;
 pub use content::{ContentId, ContentReader, Contents, Held};
 pub use content_hash::{ContentDigest, ContentHash, ContentHasher};
 pub use error::{Error, ErrorKind, Result, ResultExt};

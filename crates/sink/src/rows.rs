@@ -2,7 +2,7 @@
 //!
 //! Names and link targets are escaped for terminals unless raw output is requested.
 
-use packfs_core::{DeviceNumber, FileType, ImagePath, Meta, Timestamp, escaped};
+use packfs_core::{Civil, DeviceNumber, FileType, ImagePath, Meta, Timestamp, escaped};
 use packfs_format::{Inode, InodeId, InodeKind};
 use std::fmt::Write as _;
 use std::io::Write;
@@ -86,26 +86,8 @@ pub fn mode_text(file_type: FileType, mode: u16) -> String {
 /// Formats a time as `2026-11-21 14:05:59`, shifted by an offset from UTC in seconds.
 pub fn time_text(time: Timestamp, offset_seconds: i32) -> String {
     let seconds = time.seconds.saturating_add(i64::from(offset_seconds));
-    let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, date) = civil_date(day);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{date:02} {hour:02}:{minute:02}:{second:02}")
-}
-
-/// Converts a day counted from 1970-01-01 to year, month and day of the Gregorian calendar.
-///
-/// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
-fn civil_date(day: i64) -> (i64, i64, i64) {
-    const DAYS_IN_400_YEARS: i64 = 146_097;
-    let from_march_0000 = day.saturating_add(719_468);
-    let era = from_march_0000.div_euclid(DAYS_IN_400_YEARS);
-    let day_of_era = from_march_0000.rem_euclid(DAYS_IN_400_YEARS);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let date = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, date)
+    let Civil { year, month, day, hour, minute, second } = Civil::of_seconds(seconds);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
 }
 
 /// Format of rows.

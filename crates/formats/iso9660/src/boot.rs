@@ -94,13 +94,13 @@ impl Catalog {
         }
         let mut platform = validation.platform;
         // The first entry, then those of sections.
-        let (mut left, mut is_last) = (1, false);
+        let (mut left, mut is_last) = (1_u16, false);
         for bytes in entries.take(ENTRIES_MAX) {
             let Ok(entry) = BootEntry::read_from_bytes(bytes) else { return };
-            if left > 0 {
+            if let Some(fewer) = left.checked_sub(1) {
                 if entry.indicator != CATALOG_EXTENSION {
                     self.images.push(BootImage { platform, entry });
-                    left -= 1;
+                    left = fewer;
                 }
                 continue;
             }

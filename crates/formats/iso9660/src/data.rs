@@ -30,7 +30,7 @@ impl Iso9660Volume {
             }
             let next = Section { at: record.data_at(block_len), len: record.data_len() };
             match sections.last_mut() {
-                Some(last) if last.at + last.len == next.at => last.len += next.len,
+                Some(last) if last.range().end == next.at => last.len = last.len.saturating_add(next.len),
                 _ => sections.push(next),
             }
             Ok(())
@@ -89,7 +89,7 @@ impl Iso9660Volume {
                     if section.len > 0 && extents.push(Extent { offset, len: section.len, from }).is_break() {
                         break;
                     }
-                    offset += section.len;
+                    offset = offset.saturating_add(section.len);
                 }
             }
         }
@@ -109,5 +109,5 @@ impl Iso9660Volume {
 
 /// Returns the range that a section takes, in whole sectors.
 pub(crate) fn taken(section: &Section) -> Range<u64> {
-    section.at..(section.at + section.len).next_multiple_of(SECTOR_LEN)
+    section.at..section.range().end.next_multiple_of(SECTOR_LEN)
 }

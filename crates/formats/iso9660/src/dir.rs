@@ -12,7 +12,7 @@ use crate::open::View;
 use crate::record::Record;
 use crate::rock_ridge::RockRidge;
 use crate::volume::Iso9660Volume;
-use packfs_core::{FileType, Name, Result};
+use packfs_core::{FileType, Name, Result, range_at};
 use packfs_format::{DirCursor, DirEntry, InodeId};
 use std::ops::ControlFlow;
 
@@ -39,13 +39,12 @@ impl<'a> Listing<'a> {
     /// A directory that takes so many bytes of the image.
     pub(crate) fn new(volume: &'a Iso9660Volume, start: u64, len: u64) -> Result<Self> {
         volume.sectors.check_range(Place::at("directory", start), len)?;
-        Ok(Listing { volume, start, end: start + len, at: start })
+        Ok(Listing { volume, start, end: range_at(start, len).end, at: start })
     }
 
     /// The records that follow one, whichever directory it is in.
     pub(crate) fn behind(volume: &'a Iso9660Volume, record: &Record) -> Self {
-        let at = record.at + u64::from(record.head.len);
-        Listing { volume, start: record.at, end: volume.geometry.image_len, at }
+        Listing { volume, start: record.at, end: volume.geometry.image_len, at: record.end() }
     }
 
     /// The next record of any kind.
@@ -53,11 +52,11 @@ impl<'a> Listing<'a> {
         while self.at < self.end {
             match Record::read(&self.volume.sectors, self.at, self.end)? {
                 Some(record) => {
-                    self.at += u64::from(record.head.len);
+                    self.at = record.end();
                     return Ok(Some(record));
                 }
                 // The rest of the sector is empty.
-                None => self.at = (self.at / SECTOR_LEN + 1) * SECTOR_LEN,
+                None => self.at = self.at.saturating_add(1).next_multiple_of(SECTOR_LEN),
             }
         }
         Ok(None)
@@ -97,7 +96,7 @@ impl<'a> Listing<'a> {
 
     /// Returns the position after the entry read last.
     fn cursor(&self) -> DirCursor {
-        DirCursor(self.at - self.start)
+        DirCursor(self.at.saturating_sub(self.start))
     }
 }
 
@@ -114,9 +113,7 @@ impl Iso9660Volume {
         let by_mode = rock_ridge.posix.and_then(|posix| FileType::from_mode_bits(posix.mode));
         let (id, file_type) = match rock_ridge.child {
             // The directory's record of itself stands for it.
-            Some(block) => {
-                (InodeId(u64::from(block) * u64::from(self.geometry.block_len)), FileType::Directory)
-            }
+            Some(block) => (InodeId(block_at(block.into(), self.geometry.block_len)), FileType::Directory),
             None if record.has(FLAG_DIRECTORY) => (InodeId(record.at), FileType::Directory),
             None => {
                 let file_type = by_mode.unwrap_or(FileType::File);

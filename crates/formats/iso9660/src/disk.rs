@@ -260,8 +260,20 @@ impl Both32 {
     }
 }
 
+/// Returns the offset of a logical block.
+pub(crate) fn block_at(block: u64, block_len: impl Into<u64>) -> u64 {
+    block.saturating_mul(block_len.into())
+}
+
+impl RecordHead {
+    /// Returns the offset of the data, which follow the extended attributes.
+    pub(crate) fn data_at(&self, block_len: impl Into<u64>) -> u64 {
+        block_at(u64::from(self.extent.get()).saturating_add(self.attributes_len.into()), block_len)
+    }
+}
+
 /// The number in both byte orders that starts at `at`; `None` if the bytes end before it does.
 pub(crate) fn both32(bytes: &[u8], at: usize) -> Option<u32> {
-    let number = Both32::read_from_bytes(bytes.get(at..at + size_of::<Both32>())?).ok()?;
+    let (number, _) = Both32::read_from_prefix(bytes.get(at..)?).ok()?;
     Some(number.get())
 }

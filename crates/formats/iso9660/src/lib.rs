@@ -6,7 +6,10 @@
 //! metadata, never file data; starts no thread and touches no directory of the host.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
-#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
+)]
 
 mod boot;
 mod check;
@@ -24,6 +27,7 @@ mod options;
 #[allow(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
+    clippy::arithmetic_side_effects,
     reason = "what it indexes and counts is its own"
 )]
 mod pack;

@@ -9,11 +9,11 @@ use crate::disk::*;
 use crate::record::Record;
 use crate::sectors::Sectors;
 use crate::susp;
-use packfs_core::{Error, Result};
+use packfs_core::{Error, Result, range_at, usize_of};
 use zerocopy::{FromZeros, IntoBytes};
 
 /// Most volume descriptors that are looked at.
-const DESCRIPTORS_MAX: u64 = 128;
+const DESCRIPTORS_MAX: usize = 128;
 /// Name of a volume descriptor in messages.
 pub(crate) const DESCRIPTOR: &str = "volume descriptor";
 /// Names of Rock Ridge in entries that announce extensions (ER).
@@ -51,9 +51,7 @@ pub(crate) struct Described {
 impl Described {
     /// Returns the offset of the root's record of itself.
     pub(crate) fn root_at(&self) -> u64 {
-        let root = &self.descriptor.root;
-        let block = u64::from(root.extent.get()) + u64::from(root.attributes_len);
-        block * u64::from(self.descriptor.block_len.get())
+        self.descriptor.root.data_at(self.descriptor.block_len.get())
     }
 }
 
@@ -133,7 +131,7 @@ impl Geometry {
 
     /// Returns the end of the volume, as its descriptor records it.
     pub(crate) fn volume_end(&self) -> u64 {
-        u64::from(self.primary.descriptor.space_len.get()) * u64::from(self.block_len)
+        block_at(self.primary.descriptor.space_len.get().into(), self.block_len)
     }
 }
 
@@ -149,8 +147,7 @@ struct Descriptors {
 impl Descriptors {
     fn read(sectors: &Sectors) -> Result<Self> {
         let mut found = Descriptors::default();
-        for number in 0..DESCRIPTORS_MAX {
-            let at = DESCRIPTORS_AT + number * SECTOR_LEN;
+        for at in (DESCRIPTORS_AT..).step_by(usize_of(SECTOR_LEN)).take(DESCRIPTORS_MAX) {
             let mut descriptor = VolumeDescriptor::new_box_zeroed()
                 .map_err(|_| Error::failed("no memory for a volume descriptor"))?;
             let read = sectors.read(Place::at(DESCRIPTOR, at), descriptor.as_mut_bytes());
@@ -160,7 +157,7 @@ impl Descriptors {
                 Err(error) if found.primary.is_none() => return Err(error),
                 _ => break,
             }
-            found.end = at + SECTOR_LEN;
+            found.end = range_at(at, SECTOR_LEN).end;
             match descriptor.kind {
                 PRIMARY if found.primary.is_none() => found.primary = Some(Described { at, descriptor }),
                 SUPPLEMENTARY => found.take_supplementary(at, descriptor),
@@ -204,17 +201,18 @@ fn root(sectors: &Sectors, at: u64) -> Result<Record> {
 /// Returns true if a directory has only the records of itself and its parent.
 fn is_empty(sectors: &Sectors, directory: &Record, block_len: u32) -> Result<bool> {
     let start = directory.data_at(block_len);
-    let end = start.saturating_add(directory.data_len()).min(sectors.len());
-    let mut at = start;
+    let end = range_at(start, directory.data_len()).end.min(sectors.len());
     // Both stand at the beginning, so that the first sector tells.
-    while at < end.min(start + SECTOR_LEN) {
+    let first_end = range_at(start, SECTOR_LEN).end.min(end);
+    let mut at = start;
+    while at < first_end {
         match Record::read(sectors, at, end)? {
-            Some(record) if record.is_self_or_parent() => at += u64::from(record.head.len),
+            Some(record) if record.is_self_or_parent() => at = record.end(),
             Some(_) => return Ok(false),
             None => break,
         }
     }
-    Ok(end <= start + SECTOR_LEN)
+    Ok(end == first_end)
 }
 
 /// Extensions that the root's system use entries announce.
@@ -243,7 +241,7 @@ impl Announced {
                 b"PX" => has_posix = true,
                 b"ER" => {
                     let len = entry.fields.first().copied().map_or(0, usize::from);
-                    let id = entry.fields.get(4..4 + len).unwrap_or_default();
+                    let id = entry.fields.get(4..).and_then(|rest| rest.get(..len)).unwrap_or_default();
                     announced.is_rock_ridge |= ROCK_RIDGE_IDS.contains(&id);
                     announced.extensions.push(String::from_utf8_lossy(id).into_owned());
                 }

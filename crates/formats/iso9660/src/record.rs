@@ -26,7 +26,7 @@ impl Record {
     /// `None` if there is none: its length is zero.
     pub(crate) fn read(sectors: &Sectors, at: u64, end: u64) -> Result<Option<Record>> {
         let place = Place::at(RECORD, at);
-        let sector_left = SECTOR_LEN - at % SECTOR_LEN;
+        let sector_left = SECTOR_LEN.saturating_sub(at % SECTOR_LEN);
         let max = end.saturating_sub(at).min(sector_left).min(u64::from(u8::MAX));
         let mut bytes = [0; u8::MAX as usize];
         let there = max.min(sectors.len().saturating_sub(at));
@@ -46,6 +46,11 @@ impl Record {
         Ok(Some(Record { at, head, rest: rest.to_vec() }))
     }
 
+    /// Returns its end in the image.
+    pub(crate) fn end(&self) -> u64 {
+        self.at.saturating_add(self.head.len.into())
+    }
+
     /// Returns its place, for messages.
     pub(crate) fn place(&self) -> Place {
         Place::at(RECORD, self.at)
@@ -58,15 +63,17 @@ impl Record {
 
     /// Returns the bytes after the name and its padding to an even length.
     pub(crate) fn system_use(&self) -> &[u8] {
-        let name_len = usize::from(self.head.name_len);
-        let padding = usize::from(name_len.is_multiple_of(2));
-        self.rest.get(name_len + padding..).unwrap_or_default()
+        self.rest.get(self.padded_name_len()..).unwrap_or_default()
+    }
+
+    /// Returns the length of the name and its padding, which is odd, as is that of the head.
+    fn padded_name_len(&self) -> usize {
+        usize::from(self.head.name_len | 1)
     }
 
     /// Offset in the image of what [`Record::system_use`] returns.
     pub(crate) fn system_use_at(&self) -> u64 {
-        let len = (HEAD_LEN + self.rest.len()) as u64;
-        self.at + len - self.system_use().len() as u64
+        self.at.saturating_add(HEAD_LEN as u64).saturating_add(self.padded_name_len() as u64)
     }
 
     /// Returns true if a flag is set.
@@ -81,8 +88,7 @@ impl Record {
 
     /// Returns the start of its data, in bytes from the start of the image.
     pub(crate) fn data_at(&self, block_len: u32) -> u64 {
-        let block = u64::from(self.head.extent.get()) + u64::from(self.head.attributes_len);
-        block * u64::from(block_len)
+        self.head.data_at(block_len)
     }
 
     /// Length of its data in bytes.

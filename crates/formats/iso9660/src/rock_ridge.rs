@@ -136,7 +136,7 @@ impl RockRidge {
         if !name.is_empty() && !self.name_continues {
             return Ok(());
         }
-        if name.len() + part.len() > NAME_LEN_MAX {
+        if name.len().saturating_add(part.len()) > NAME_LEN_MAX {
             return Err(Corruption::EntryName { place, fault: "name longer than 255 bytes" });
         }
         name.extend_from_slice(part);

@@ -2,7 +2,8 @@
 
 use crate::corruption::{Corruption, Place};
 use crate::sectors::Sectors;
-use packfs_core::{Error, Result, usize_of};
+use packfs_core::{Error, Result, len_of, range_at, usize_of};
+use std::ops::Range;
 
 /// A run of a file's stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,13 +14,23 @@ pub(crate) struct Section {
     pub(crate) len: u64,
 }
 
+impl Section {
+    /// Returns its range in the image.
+    pub(crate) fn range(&self) -> Range<u64> {
+        range_at(self.at, self.len)
+    }
+}
+
 /// Returns the place of the stored byte at `position`, and the number of contiguous bytes there.
 pub(crate) fn at_position(sections: &[Section], mut position: u64) -> Option<(u64, u64)> {
     for section in sections {
-        if position < section.len {
-            return Some((section.at + position, section.len - position));
+        match position.checked_sub(section.len) {
+            Some(left) => position = left,
+            None => {
+                let at = section.at.saturating_add(position);
+                return Some((at, len_of(&(at..section.range().end))));
+            }
         }
-        position -= section.len;
     }
     None
 }
@@ -33,20 +44,19 @@ pub(crate) fn check_position(place: Place, found: u64, end: u64) -> Error {
 pub(crate) fn read_stored(
     sectors: &Sectors,
     sections: &[Section],
-    position: u64,
-    buf: &mut [u8],
+    mut position: u64,
+    mut buf: &mut [u8],
     place: Place,
 ) -> Result<()> {
-    let mut done = 0;
-    while done < buf.len() {
-        let Some((at, row)) = at_position(sections, position + done as u64) else {
+    while !buf.is_empty() {
+        let Some((at, contiguous)) = at_position(sections, position) else {
             let fault = "zisofs: the file ends within its header or its table of block pointers";
             return Err(Corruption::Zisofs { place, fault }.into());
         };
-        let len = usize_of(row).min(buf.len() - done);
-        let part = buf.get_mut(done..done + len).unwrap_or_default();
+        let (part, rest) = buf.split_at_mut(usize_of(contiguous).min(buf.len()));
         sectors.read(Place::at("zisofs header", at), part)?;
-        done += len;
+        position = position.saturating_add(part.len() as u64);
+        buf = rest;
     }
     Ok(())
 }

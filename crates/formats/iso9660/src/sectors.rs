@@ -47,10 +47,11 @@ impl Sectors {
     /// Fills `buf` with the structure at `place`.
     pub(crate) fn read(&self, place: Place, buf: &mut [u8]) -> Result<()> {
         self.check_range(place, buf.len() as u64)?;
-        let mut done = 0;
-        while done < buf.len() {
-            let at = place.at + done as u64;
-            done += self.copy(at, buf.get_mut(done..).unwrap_or_default())?;
+        let (mut at, mut rest) = (place.at, buf);
+        while !rest.is_empty() {
+            let len = self.copy(at, rest)?;
+            at = at.saturating_add(len as u64);
+            rest = rest.get_mut(len..).unwrap_or_default();
         }
         Ok(())
     }
@@ -63,8 +64,8 @@ impl Sectors {
         let mut chunk = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if chunk.number != number {
             chunk.number = u64::MAX;
-            let start = number * CHUNK_LEN;
-            chunk.bytes.resize(usize_of(CHUNK_LEN.min(self.image.len() - start)), 0);
+            let start = at.saturating_sub(at % CHUNK_LEN);
+            chunk.bytes.resize(usize_of(CHUNK_LEN.min(self.image.len().saturating_sub(start))), 0);
             self.image.read_exact_at(start, &mut chunk.bytes)?;
             chunk.number = number;
         }

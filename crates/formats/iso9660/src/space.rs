@@ -6,7 +6,7 @@ use crate::data::taken;
 use crate::disk::*;
 use crate::open::Described;
 use crate::volume::Iso9660Volume;
-use packfs_core::Result;
+use packfs_core::{Result, range_at};
 use packfs_format::{SpaceOwner, space_owners};
 use std::ops::Range;
 
@@ -37,10 +37,10 @@ impl Iso9660Volume {
         }
         if let Some((_, block)) = geometry.catalog {
             let at = u64::from(block) * SECTOR_LEN;
-            claims.add(at..at + SECTOR_LEN, "boot catalog");
+            claims.add(range_at(at, SECTOR_LEN), "boot catalog");
         }
         for image in self.boot_catalog()?.images {
-            claims.add(image.start()..image.start() + image.loaded_len(), "boot image");
+            claims.add(range_at(image.start(), image.loaded_len()), "boot image");
         }
         claims.add(geometry.volume_end()..geometry.image_len, "behind the volume");
         claims.rows.sort_by_key(|(range, _)| range.start);
@@ -57,20 +57,19 @@ impl Iso9660Volume {
             descriptor.path_table_be.get(),
             descriptor.path_table_be_again.get(),
         ] {
-            let at = u64::from(block) * u64::from(self.geometry.block_len);
             if block != 0 {
-                claims.add(at..at.saturating_add(len), "path tables");
+                claims.add(range_at(block_at(block.into(), self.geometry.block_len), len), "path tables");
             }
         }
         self.each_record(tree.root_at(), |record, rock_ridge| {
             for &(at, len) in &rock_ridge.areas {
-                claims.add(at..at + len, "continuation areas");
+                claims.add(range_at(at, len), "continuation areas");
             }
             if record.has(FLAG_DIRECTORY) {
                 let at = record.data_at(self.geometry.block_len);
                 // Each directory is met by its parent's record, the root by its own.
                 if !record.is_self_or_parent() || record.at == tree.root_at() {
-                    claims.add(at..at.saturating_add(record.data_len()), "directories");
+                    claims.add(range_at(at, record.data_len()), "directories");
                 }
                 return Ok(());
             }

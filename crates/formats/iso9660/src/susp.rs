@@ -5,7 +5,7 @@
 //! whatever they say of where they go on.
 
 use crate::corruption::{Corruption, Place};
-use crate::disk::both32;
+use crate::disk::{block_at, both32};
 use crate::record::Record;
 use crate::sectors::Sectors;
 use packfs_core::{ErrorKind, Result};
@@ -48,7 +48,7 @@ pub(crate) fn each_entry(
 ) -> Result<Walked> {
     let mut walked = Walked::default();
     let first = record.system_use().get(skip..).unwrap_or_default();
-    let mut goes_on = match area(first, record.system_use_at() + skip as u64, &mut visit) {
+    let mut goes_on = match area(first, record.system_use_at().saturating_add(skip as u64), &mut visit) {
         Ok(goes_on) => goes_on,
         Err(fault) => {
             walked.fault = Some(fault);
@@ -58,7 +58,7 @@ pub(crate) fn each_entry(
     let mut len_left = AREAS_LEN_MAX;
     let mut bytes = Vec::new();
     while let Some(Continuation { place, block, offset, len }) = goes_on {
-        let at = u64::from(block) * u64::from(block_len) + u64::from(offset);
+        let at = block_at(block.into(), block_len).saturating_add(offset.into());
         if walked.areas.len() == AREAS_MAX {
             walked.fault = Some(Corruption::Areas { place: record.place(), max: AREAS_MAX });
             break;
@@ -67,7 +67,7 @@ pub(crate) fn each_entry(
             walked.fault = Some(Corruption::Area { place, found: len, max: AREA_LEN_MAX.min(len_left) });
             break;
         }
-        len_left -= u64::from(len);
+        len_left = len_left.saturating_sub(len.into());
         bytes.resize(len as usize, 0);
         let place = Place::at("continuation area", at);
         match sectors.read(place, &mut bytes) {
@@ -107,7 +107,8 @@ fn area(
     let mut goes_on = None;
     let mut rest = bytes;
     while let [first, second, len, version, ..] = *rest {
-        let place = Place::at("system use entry", at + (bytes.len() - rest.len()) as u64);
+        let passed = bytes.len().saturating_sub(rest.len()) as u64;
+        let place = Place::at("system use entry", at.saturating_add(passed));
         let signature = [first, second];
         // What fills an area up to its end.
         if signature == [0, 0] {

@@ -11,7 +11,7 @@ use crate::sections::{Section, at_position, check_position, read_stored};
 use crate::sectors::Sectors;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
-use packfs_core::{Error, Result, usize_of};
+use packfs_core::{Error, Result, blocks_of, len_of, parts_of, usize_of};
 use packfs_format::{Extent, ExtentFrom, Extents};
 use std::mem::size_of;
 use std::ops::ControlFlow;
@@ -163,19 +163,18 @@ impl<'a> Compressed<'a> {
         mut visit: impl FnMut(u64, std::ops::Range<u64>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         let count = self.block_count();
-        let max = 2 * u64::from(self.block_len) + GROWTH_MAX;
+        let max = u64::from(self.block_len).saturating_mul(2).saturating_add(GROWTH_MAX);
         let min = self.table_end().unwrap_or(0);
-        let mut index = first;
+        let pointer_len = self.marked.pointer_len();
+        // The pointer after that of a block is the block's end.
+        let pointers = if first < count { first..count.saturating_add(1) } else { 0..0 };
         let mut start: Option<u64> = None;
         let mut bytes = Vec::new();
-        while index < count {
-            // With the one after the last.
-            let batch = (count - index + 1).min(POINTERS_AT_ONCE);
-            let pointer_len = self.marked.pointer_len();
-            bytes.resize(usize_of(batch * pointer_len), 0);
-            let position = self.marked.header_len() + index * pointer_len;
+        for part in parts_of(pointers, POINTERS_AT_ONCE) {
+            bytes.resize(usize_of(len_of(&part).saturating_mul(pointer_len)), 0);
+            let position = self.marked.header_len().saturating_add(part.start.saturating_mul(pointer_len));
             read_stored(self.sectors, self.sections, position, &mut bytes, self.place)?;
-            for (number, pointer) in (index..).zip(bytes.chunks_exact(usize_of(pointer_len))) {
+            for (number, pointer) in part.zip(bytes.chunks_exact(usize_of(pointer_len))) {
                 let found = match *pointer {
                     [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
                     _ => u64::read_from_bytes(pointer).map(u64::from_le).unwrap_or(0),
@@ -186,20 +185,16 @@ impl<'a> Compressed<'a> {
                     let fault = Corruption::ZisofsPointer { place, index: number, found, min: low, end };
                     return Err(fault.into());
                 }
-                let Some(before) = start.replace(found) else { continue };
-                if number == index && number > first {
-                    // The last of the batch before, read again.
-                    continue;
-                }
-                if found - before > max {
-                    let (index, found) = (number - 1, found - before);
+                let Some(start) = start.replace(found) else { continue };
+                let (index, stored) = (number.saturating_sub(1), start..found);
+                let found = len_of(&stored);
+                if found > max {
                     return Err(Corruption::ZisofsStored { place, index, found, max }.into());
                 }
-                if visit(number - 1, before..found)?.is_break() {
+                if visit(index, stored)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            index += batch - 1;
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -207,13 +202,13 @@ impl<'a> Compressed<'a> {
     /// Hands out the extents of the range that is wanted.
     pub(crate) fn extents(&self, extents: &mut Extents<'_>) -> Result<()> {
         let block_len = u64::from(self.block_len);
-        let (first, end) = (extents.range().start / block_len, extents.range().end);
-        let _ = self.each_block(first, |index, stored| {
-            let offset = index * block_len;
-            if offset >= end {
+        let range = extents.range();
+        let _ = self.each_block(blocks_of(&range, block_len).start, |index, stored| {
+            let offset = index.saturating_mul(block_len);
+            if offset >= range.end {
                 return Ok(ControlFlow::Break(()));
             }
-            let len = block_len.min(self.marked.len - offset);
+            let len = block_len.min(self.marked.len.saturating_sub(offset));
             let from = self.block_source(index, &stored, u32::try_from(len).unwrap_or(self.block_len))?;
             Ok(extents.push(Extent { offset, len, from }))
         })?;
@@ -224,7 +219,7 @@ impl<'a> Compressed<'a> {
         if stored.is_empty() {
             return Ok(ExtentFrom::Hole);
         }
-        let stored_len = stored.end - stored.start;
+        let stored_len = len_of(stored);
         let Some((at, contiguous)) = at_position(self.sections, stored.start) else {
             return Err(check_position(self.place, stored.start, self.stored_len));
         };

@@ -39,7 +39,7 @@ fn check_tree(volume: &Iso9660Volume, tree: &Described, report: &mut Report<'_>)
         ("path table", descriptor.path_table_le.get(), false),
         ("big-endian path table", descriptor.path_table_be.get(), true),
     ] {
-        let place = Place::at(what, u64::from(block) * u64::from(volume.geometry.block_len));
+        let place = Place::at(what, block_at(block.into(), volume.geometry.block_len));
         if len > TABLE_LEN_MAX {
             report.error(place, format_args!("{len} bytes, at most {TABLE_LEN_MAX} allowed"));
             continue;
@@ -67,13 +67,13 @@ fn check_rows(
     while !bytes.is_empty() {
         let Ok((row, rest)) = PathRow::read_from_prefix(bytes) else { break };
         let name_len = usize::from(row.name_len);
-        let Some(rest) = rest.get(name_len + name_len % 2..) else { break };
+        let Some(rest) = rest.get(name_len.next_multiple_of(2)..) else { break };
         bytes = rest;
         let (extent, parent) = match is_big {
             true => (row.extent.get().swap_bytes(), row.parent.get().swap_bytes()),
             false => (row.extent.get(), row.parent.get()),
         };
-        count += 1;
+        count = count.saturating_add(1);
         if usize::from(parent) > count || parent == 0 {
             report.error(place, format_args!("row {count}: parent {parent}, 1 to {count} allowed"));
         }
@@ -85,7 +85,7 @@ fn check_rows(
         }
     }
     if !bytes.is_empty() {
-        report.error(place, format_args!("row {} is cut off", count + 1));
+        report.error(place, format_args!("row {} is cut off", count.saturating_add(1)));
     } else if let Some(wanted) = extents.map(HashSet::len)
         && wanted != count
     {

@@ -11,7 +11,7 @@ use crate::sections::Section;
 use crate::volume::Iso9660Volume;
 use crate::walk::Budget;
 use crate::zisofs::Compressed;
-use packfs_core::{FileType, Result};
+use packfs_core::{FileType, Result, range_at};
 use packfs_format::InodeId;
 use packfs_format::check::{EntryPath, Hierarchy, Report, Tally};
 use std::collections::{BTreeMap, HashSet};
@@ -68,10 +68,9 @@ pub(super) fn check(volume: &Iso9660Volume, report: &mut Report<'_>) -> Result<V
         is_whole: true,
     };
     walk.root()?;
-    let mut index = 0;
-    while let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) {
+    for index in 0.. {
+        let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) else { break };
         walk.directory(index, dir)?;
-        index += 1;
     }
     walk.finish();
     Ok(walk.laid)
@@ -105,7 +104,7 @@ impl Walk<'_, '_> {
         let listing = self.directories.spend(place, dir.len);
         let listing = listing.and_then(|()| Listing::new(self.volume, dir.start, dir.len));
         let Some(mut listing) = self.refused(&path, listing)? else { return Ok(()) };
-        self.laid.push(Laid::new(dir.start..dir.start + dir.len, true));
+        self.laid.push(Laid::new(range_at(dir.start, dir.len), true));
         let mut names = HashSet::new();
         for number in 0_u64.. {
             let record = listing.next_first();
@@ -166,7 +165,8 @@ impl Walk<'_, '_> {
         if let Some(posix) = rock_ridge.posix.filter(|posix| posix.links > 1)
             && file_type != FileType::Directory
         {
-            self.links.entry(id.0).or_insert((posix.links, 0)).1 += 1;
+            let (_, names) = self.links.entry(id.0).or_insert((posix.links, 0));
+            *names = names.saturating_add(1);
         }
         let path = self.hierarchy.entry_path(index, &name);
         if rock_ridge.posix.is_some_and(|posix| posix.links == 0) {
@@ -222,11 +222,10 @@ impl Walk<'_, '_> {
             return Ok(());
         }
         for section in sections.iter().filter(|section| section.len > 0) {
-            let end = section.at + section.len;
-            if end > self.volume.geometry.volume_end() {
+            if section.range().end > self.volume.geometry.volume_end() {
                 self.behind_volume.add(|| format!("\"{path}\""));
             }
-            self.laid.push(Laid::new(section.at..end, false));
+            self.laid.push(Laid::new(section.range(), false));
         }
         let Some(marked) = raw.rock_ridge.zisofs else { return Ok(()) };
         let Some(first) = sections.first().filter(|first| self.compressed.insert(first.at)) else {
@@ -236,7 +235,8 @@ impl Walk<'_, '_> {
         let volume = self.volume;
         let opened = Compressed::open(&volume.sectors, sections, marked, place);
         let Some(file) = self.refused(path, opened)? else { return Ok(()) };
-        let room = self.pointers.spend(Place::at("zisofs header", first.at), file.block_count() * 4);
+        let room =
+            self.pointers.spend(Place::at("zisofs header", first.at), file.block_count().saturating_mul(4));
         let walked = room.and_then(|()| file.each_block(0, |_, _| Ok(ControlFlow::Continue(()))));
         self.refused(path, walked)?;
         Ok(())

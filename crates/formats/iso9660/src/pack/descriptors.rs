@@ -1,10 +1,9 @@
 //! Volume descriptors.
 
 use super::records::Head;
-use crate::dates::Civil;
 use crate::disk::*;
 use crate::options::Options;
-use packfs_core::Timestamp;
+use packfs_core::{Civil, Timestamp};
 use zerocopy::FromBytes;
 
 /// Contents of the descriptor of a tree.

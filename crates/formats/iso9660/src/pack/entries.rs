@@ -3,9 +3,8 @@
 use super::components;
 use super::losses::{have_room, held_xattrs, stored_seconds};
 use super::stored::{Store, Stored};
-use crate::dates::Civil;
 use crate::disk::*;
-use packfs_core::{DeviceNumber, Error, Node, NodeId, NodeKind, Result, Timestamp};
+use packfs_core::{Civil, DeviceNumber, Error, Node, NodeId, NodeKind, Result, Timestamp};
 use zerocopy::IntoBytes;
 
 /// Most bytes of a name in one entry.
