@@ -4,11 +4,13 @@
 use super::tree::Seen;
 use crate::disk::*;
 use crate::reader::Reader;
-use packfs_core::{Result, usize_of};
+use packfs_core::{Result, len_of, parts_of, range_at, usize_of};
 use packfs_format::check::Report;
 
 /// Bytes without an owner that are looked at for what was left there.
 const UNUSED_LEN_MAX: u64 = 64 << 20;
+/// Bytes of them that are read at once.
+const PART_LEN: u64 = 64 << 10;
 
 impl Reader {
     /// Faults of the superblock though all of the image may be readable: a missing end, or fields
@@ -125,16 +127,14 @@ impl Reader {
         }
         let (mut left, mut found, mut first) = (UNUSED_LEN_MAX, 0_u64, None);
         let owners = seen.claims.owners(self.geometry.image_len);
-        let mut bytes = vec![0; 64 << 10];
+        let mut bytes = Vec::new();
         for unused in owners.iter().filter(|owner| owner.owner == "unused") {
-            let len = unused.len.min(left);
-            left = left.saturating_sub(len);
-            let end = unused.offset.saturating_add(len);
-            for at in (unused.offset..end).step_by(bytes.len()) {
-                let len = usize_of(end.saturating_sub(at)).min(bytes.len());
-                let Some(part) = bytes.get_mut(..len) else { break };
-                self.read_space(at, part)?;
-                let count = part.iter().filter(|&&byte| byte != 0).count() as u64;
+            let searched = range_at(unused.offset, unused.len.min(left));
+            left = left.saturating_sub(len_of(&searched));
+            for part in parts_of(searched, PART_LEN) {
+                bytes.resize(usize_of(len_of(&part)), 0);
+                self.read_space(part.start, &mut bytes)?;
+                let count = bytes.iter().filter(|&&byte| byte != 0).count() as u64;
                 if count > 0 {
                     first.get_or_insert(unused.offset);
                     found = found.saturating_add(count);
