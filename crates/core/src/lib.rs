@@ -11,7 +11,9 @@ mod content_hash;
 mod error;
 mod escape;
 mod goal;
+#[cfg_attr(not(test), deny(clippy::arithmetic_side_effects, reason = "offsets come from images"))]
 mod image;
+#[cfg_attr(not(test), deny(clippy::arithmetic_side_effects, reason = "counts come from images"))]
 mod limits;
 mod loss;
 mod meta;

@@ -147,7 +147,7 @@ impl Limits {
         if data_len <= allowed {
             return Ok(());
         }
-        let ratio = data_len / input_len.max(1);
+        let ratio = data_len.checked_div(input_len).unwrap_or(data_len);
         let fault = format_args!(
             "at least {data_len} bytes of file data, {ratio} for each of its own {input_len}, at most {allowed} allowed"
         );
@@ -186,7 +186,7 @@ impl Meter {
     ///
     /// Errors: `Limit`, as for all that follow.
     pub fn entry(&mut self, depth: u64, name_len: usize) -> Result<()> {
-        self.entries += 1;
+        self.entries = self.entries.saturating_add(1);
         self.check(Limit::Entries, self.entries)?;
         self.check(Limit::Depth, depth)?;
         self.check(Limit::NameLen, name_len as u64)
@@ -201,7 +201,7 @@ impl Meter {
 
     /// Counts what a name takes that is held.
     pub fn hold(&mut self, name_len: usize) -> Result<()> {
-        self.remember(ENTRY_MEMORY + name_len as u64)
+        self.remember(ENTRY_MEMORY.saturating_add(name_len as u64))
     }
 
     fn remember(&mut self, len: u64) -> Result<()> {
@@ -217,7 +217,8 @@ impl Meter {
 
     /// Counts the attributes of an inode, which are held.
     pub fn xattrs(&mut self, xattrs: &Xattrs) -> Result<()> {
-        let len = xattrs.iter().map(|(name, value)| name.len() as u64 + value.len() as u64).sum::<u64>();
+        let lens = xattrs.iter().flat_map(|(name, value)| [name.len() as u64, value.len() as u64]);
+        let len = lens.fold(0, u64::saturating_add);
         self.check(Limit::InodeXattrs, len)?;
         self.xattrs = self.xattrs.saturating_add(len);
         self.check(Limit::Xattrs, self.xattrs)?;
@@ -256,6 +257,13 @@ mod tests {
             assert!(text.contains(row.counted) && text.contains("at most 7 allowed"), "{text}");
             assert!(error.hints()[0].contains(&format!("--{} ", row.option)), "{:?}", error.hints());
         }
+    }
+
+    #[test]
+    fn a_meter_without_limits_takes_any_count() {
+        let mut meter = Meter::new(Limits::none(), "image");
+        assert!(meter.implied(u64::MAX).is_ok());
+        assert!(meter.entry(0, 1).is_ok() && meter.hold(1).is_ok());
     }
 
     #[test]

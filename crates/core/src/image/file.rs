@@ -77,7 +77,7 @@ impl Image for FileImage {
         while filled < buf.len() {
             match self.file.read_at(&mut buf[filled..], offset.saturating_add(filled as u64)) {
                 Ok(0) => break,
-                Ok(len) => filled += len,
+                Ok(len) => filled = filled.saturating_add(len),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     return Err(Error::io(format!("cannot read {:?} at {offset:#x}", self.path), error));
@@ -101,7 +101,7 @@ impl Image for FileImage {
             return Ok(None);
         }
         let end = rustix::fs::seek(&self.file, SeekFrom::Hole(start)).unwrap_or(self.len);
-        Ok(Some(start..end.clamp(start + 1, self.len)))
+        Ok(Some(start..end.clamp(start.saturating_add(1), self.len)))
     }
 
     fn name(&self) -> String {

@@ -1,6 +1,6 @@
 //! An image in memory.
 
-use crate::{Image, Result};
+use crate::{Image, Result, usize_of};
 use std::fmt;
 use std::sync::Arc;
 
@@ -77,10 +77,9 @@ impl Image for MemoryImage {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let bytes = self.bytes();
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
-        let len = buf.len().min(bytes.len() - start);
-        buf[..len].copy_from_slice(&bytes[start..start + len]);
+        let rest = self.bytes().get(usize_of(offset)..).unwrap_or_default();
+        let len = buf.len().min(rest.len());
+        buf[..len].copy_from_slice(&rest[..len]);
         Ok(len)
     }
 

@@ -42,7 +42,7 @@ impl<R: Read + Seek + Send> Image for ReaderImage<R> {
         while filled < buf.len() {
             match reader.read(&mut buf[filled..]) {
                 Ok(0) => break,
-                Ok(len) => filled += len,
+                Ok(len) => filled = filled.saturating_add(len),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error).or_io(cannot),
             }

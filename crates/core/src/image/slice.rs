@@ -42,14 +42,14 @@ impl Image for SliceImage {
         if room == 0 {
             return Ok(0);
         }
-        self.whole.read_at(self.offset + offset, &mut buf[..room as usize])
+        self.whole.read_at(self.offset.saturating_add(offset), &mut buf[..room as usize])
     }
 
     fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
         if offset >= self.len {
             return Ok(None);
         }
-        let found = self.whole.next_data(self.offset + offset)?;
+        let found = self.whole.next_data(self.offset.saturating_add(offset))?;
         let within = |at: u64| at.saturating_sub(self.offset).min(self.len);
         Ok(found.map(|run| within(run.start)..within(run.end)).filter(|run| !run.is_empty()))
     }
