@@ -7,17 +7,19 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Result of decoding.
+/// Result of decoding all file data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContentReport {
-    /// Regular files; hard links count once.
+    /// Decoded regular files; hard links count once.
     pub files: u64,
-    /// Their length in bytes, holes included.
-    pub bytes: u64,
-    /// Files with a part that cannot be read.
-    pub damaged: u64,
-    /// Bytes of them that are stored uncompressed, so that no codec and no checksum detects damage.
-    pub unvouched: u64,
+    /// Length of the decoded files, holes included, in bytes.
+    pub file_bytes: u64,
+    /// Files of which a part cannot be decoded.
+    pub damaged_files: u64,
+    /// Bytes stored uncompressed, so that no codec and no checksum detects damage.
+    pub unvouched_bytes: u64,
 }
 
 /// Decodes everything. Each damaged file is reported once, with its first fault; decoding continues
@@ -43,8 +45,12 @@ pub fn content(
     let faults = Mutex::new(BTreeMap::new());
     engine.in_disk_order(&wanted, progress, &|| Ok(Faults(&faults)))?;
     let faults = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let unvouched = unvouched(engine, &wanted);
-    let report = ContentReport { files: wanted.len() as u64, bytes, damaged: faults.len() as u64, unvouched };
+    let report = ContentReport {
+        files: wanted.len() as u64,
+        file_bytes: bytes,
+        damaged_files: faults.len() as u64,
+        unvouched_bytes: unvouched(engine, &wanted),
+    };
     for (file, fault) in faults {
         let node = nodes[file];
         let mut place = format!("\"{}\"", escaped(tree.path(node).as_bytes()));

@@ -31,7 +31,7 @@ fn rows() -> [Row; 16] {
         row::<info::Document<'_>>("info", "info", false),
         row::<info::Scanned<'_>>("info-scan", "info --scan", false),
         row::<pack::Document<'_>>("pack", "pack", false),
-        row::<unpack::Document<'_>>("unpack", "unpack", false),
+        row::<packfs::sink::UnpackReport>("unpack", "unpack", false),
         row::<check::Document<'_>>("check", "check", false),
         row::<diff::Document<'_>>("diff", "diff", false),
         row::<digest::Document<'_>>("digest", "digest", true),

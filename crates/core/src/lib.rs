@@ -13,6 +13,8 @@ mod escape;
 mod goal;
 #[cfg_attr(not(test), deny(clippy::arithmetic_side_effects, reason = "offsets come from images"))]
 mod image;
+#[cfg(feature = "serde")]
+pub mod json;
 #[cfg_attr(not(test), deny(clippy::arithmetic_side_effects, reason = "counts come from images"))]
 mod limits;
 mod loss;

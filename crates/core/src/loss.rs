@@ -5,21 +5,36 @@ use crate::{ImagePath, NodeId, Tree};
 /// Most further examples of what has to be left out.
 const MORE_MAX: usize = 20;
 
-/// Something of the source that the format cannot hold.
+/// Attribute that the format cannot represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Loss {
-    /// Property that would be lost, and its substitute.
+    /// The attribute, and its substitute.
     pub what: String,
-    /// Number of nodes concerned.
+    /// Number of files concerned.
     pub count: u64,
     /// One of them.
+    #[cfg_attr(feature = "serde", serde(flatten, serialize_with = "serialize_example"))]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::json::Bytes<'_, Example>"))]
     pub example: ImagePath,
     /// True if packing must stop unless the user accepts the loss; else it is only mentioned.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub refused: bool,
     /// True if packing must stop even then, as nothing of these nodes could be stored.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub fatal: bool,
     /// Further ones of what is fatal, since each has to be left out by name.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub more: Vec<ImagePath>,
+}
+
+#[cfg(feature = "serde")]
+crate::byte_key!(Example, "example", "Path of one of them.");
+
+#[cfg(feature = "serde")]
+fn serialize_example<S: serde::Serializer>(example: &ImagePath, serializer: S) -> Result<S::Ok, S::Error> {
+    serde::Serialize::serialize(&crate::json::Bytes::<Example>::new(example.as_bytes()), serializer)
 }
 
 /// The losses of one tree, collected kind by kind.

@@ -3,6 +3,7 @@
 
 /// The value of a [`Fact`], typed so that JSON keeps numbers as numbers.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 pub enum FactValue {
     /// Words.
     Text(String),
@@ -33,6 +34,14 @@ pub struct Fact {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts(pub Vec<Fact>);
 
+/// Serialized as a map from key to value.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Facts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|fact| (fact.key, &fact.value)))
+    }
+}
+
 impl Facts {
     /// Adds one fact.
     pub fn push(&mut self, key: &'static str, label: &'static str, value: FactValue) {
@@ -45,21 +54,24 @@ impl Facts {
     }
 }
 
-/// A range of an image and the structure that owns it. All owners of an image add up to its length
-/// without overlap.
+/// Region of an image and its owner. All regions of an image add up to its length without overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpaceOwner {
-    /// The structure that owns the bytes, such as `superblock`, `file data`, `fragments`, `inode
+    /// Structure or file data that owns it, such as `superblock`, `file data`, `fragments`, `inode
     /// table`, `padding`, `unused`.
     pub owner: &'static str,
-    /// Its start, in bytes from the start of the file.
+    /// Offset in the image, in bytes.
     pub offset: u64,
-    /// Its length in bytes.
+    /// Length in bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub len: u64,
 }
 
 /// Severity of a [`Finding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Severity {
     /// Odd, but every reader copes.
     Note,
@@ -69,13 +81,16 @@ pub enum Severity {
     Error,
 }
 
-/// Something `check` found.
+/// Violation of the format's rules, or data that cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// Its severity.
+    /// `error`, `warning` or `note`.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub severity: Severity,
-    /// Its place, such as a path or a structure with its offset.
+    /// Path, or structure with its offset.
     pub place: String,
-    /// The fault: found and allowed values.
+    /// Found and allowed values.
     pub fault: String,
 }

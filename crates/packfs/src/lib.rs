@@ -58,6 +58,20 @@
 //! # }
 //! ```
 //!
+//! Reports implement `serde::Serialize`, with the keys that `packfs --json` prints:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let (path, folder) = (dir.path().join("root.sqfs"), dir.path().join("out"));
+//! # packfs::pack_files([("etc/hostname", "example\n")], &path)?.run()?;
+//! let report = packfs::open(&path)?.unpack(&folder)?;
+//! println!("{}", serde_json::to_string_pretty(&report)?);
+//! # assert_eq!(serde_json::to_value(&report)?["file_bytes"], 8);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Every error says what, where, what was found and what is allowed, and its [`ErrorKind`] tells a
 //! damaged image from a full disk; it becomes a `std::io::Error` of a fitting kind where one is
 //! wanted. Nothing here panics on what an image, a tar or a manifest holds. Work that takes long is
@@ -149,6 +163,13 @@ pub mod integrity {
     };
 }
 
+/// Serialization of bytes, such as paths.
+#[cfg(feature = "serde")]
+pub mod json {
+    pub use packfs_core::byte_key;
+    pub use packfs_core::json::{ByteKey, Bytes, Path, hex};
+}
+
 /// Mounts, through FUSE and by the kernel.
 #[cfg(feature = "mount")]
 pub mod mount {
@@ -170,8 +191,9 @@ pub mod read {
 #[cfg(feature = "unpack")]
 pub mod sink {
     pub use packfs_sink::{
-        Existing, ListOptions, LossKind, NotRestored, OwnerPolicy, Pattern, Row, RowFormat, TarOptions,
-        TarReport, UnpackOptions, UnpackReport, list, unpack, write_tar, write_tar_file,
+        Existing, ListOptions, LossKind, NotRestored, NotRestoredExample, OwnerPolicy, Pattern, Row,
+        RowFormat, TarOptions, TarReport, UnpackOptions, UnpackReport, list, unpack, write_tar,
+        write_tar_file,
     };
 }
 

@@ -24,13 +24,15 @@ pub(crate) enum Which {
     Outermost,
 }
 
-/// One of the images that another lies in, the outermost first.
+/// Container of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layer {
-    /// The format of the container.
+    /// Name of the format of the container.
     pub format: &'static str,
-    /// Name of the image in the container.
-    pub inner: String,
+    /// Name of the image in it.
+    pub file: String,
 }
 
 /// A container with several images, of which the caller chose none.
@@ -100,7 +102,7 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         let mut known = known.into_iter();
         let (Some((name, image)), None) = (known.next(), known.next()) else { break };
         let mut layers = opened.layers().to_vec();
-        layers.push(Layer { format: opened.format().name(), inner: name });
+        layers.push(Layer { format: opened.format().name(), file: name });
         opened = opening.open_layer(image, layers)?;
     }
     match chosen {

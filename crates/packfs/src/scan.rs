@@ -22,19 +22,29 @@ const ENTRIES_MAX: usize = 64;
 /// Magics that makers of devices have put in the place of SquashFS's own.
 const ALTERED: [&[u8]; 8] = [b"sqlz", b"zlqs", b"hsqt", b"tqsh", b"qshs", b"shsq", b"sqsh", b"hsqs"];
 
-/// An image that was found.
+/// Image in a file.
 #[derive(Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Found {
-    /// Offset in bytes from the start of the searched bytes.
+    /// Offset in the file.
     pub offset: u64,
-    /// Length in bytes; `None` if the format does not state one.
+    /// Length; null if the format does not state one.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub len: Option<u64>,
-    /// Its format.
+    /// Name of the format.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "serialize_format"))]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub format: &'static dyn Format,
     /// Version of the format, where it has several.
     pub version: Option<String>,
-    /// The magic to read it with ([`crate::OpenOptions::magic`]), where its maker changed it.
+    /// Value for `--magic`, where the image has a magic of its own.
     pub magic: Option<&'static str>,
+}
+
+#[cfg(feature = "serde")]
+fn serialize_format<S: serde::Serializer>(format: &&dyn Format, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(format.name())
 }
 
 impl Found {

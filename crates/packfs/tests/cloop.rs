@@ -278,7 +278,7 @@ fn an_image_in_a_partition_of_a_disk_in_a_cloop_opens_at_once() {
     let image = folder.path().join("out.cloop");
     packfs::pack(&source, &image).run().unwrap();
     let opened = packfs::open(&image).unwrap();
-    let layers: Vec<_> = opened.layers().iter().map(|layer| (layer.format, &*layer.inner)).collect();
+    let layers: Vec<_> = opened.layers().iter().map(|layer| (layer.format, &*layer.file)).collect();
     assert_eq!(layers, [("cloop", "disk.img"), ("partitions", "p2")]);
     assert_eq!(opened.read("etc/hosts").unwrap(), b"127.0.0.1 localhost\n");
     let first = OpenOptions::new().part("p1").open(&image).err().unwrap();

@@ -258,7 +258,7 @@ fn a_cloop_of_zeros_is_made_and_checked_without_coding_each_block() {
     let loaded = engine.load_tree(&Silent).unwrap();
     let report =
         packfs_check::content(&engine, &loaded, &Silent, &mut |finding| panic!("{finding:?}")).unwrap();
-    assert_eq!(report.bytes, len);
+    assert_eq!(report.file_bytes, len);
     let decodes = engine.counters().decodes;
     assert!(decodes < 1000, "{decodes} blocks were decoded");
     let NodeKind::File { content, .. } = loaded.tree.node(loaded.tree.find(&path).unwrap()).kind else {
@@ -279,7 +279,7 @@ fn sums_of_lengths_saturate() {
         let engine = engine_of(&image);
         let loaded = engine.load_tree(&Silent).unwrap();
         let fail = &mut |finding| panic!("{finding:?}");
-        assert_eq!(packfs_check::content(&engine, &loaded, &Silent, fail).unwrap().bytes, u64::MAX);
+        assert_eq!(packfs_check::content(&engine, &loaded, &Silent, fail).unwrap().file_bytes, u64::MAX);
     }
     assert!(contents.read_len.load(Relaxed) < 64 << 10);
 }

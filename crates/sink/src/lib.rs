@@ -13,4 +13,6 @@ pub use list::{ListOptions, list};
 pub use rows::{Row, RowFormat};
 pub use select::Pattern;
 pub use tar::{TarOptions, TarReport, write_tar, write_tar_file};
-pub use unpack::{Existing, LossKind, NotRestored, OwnerPolicy, UnpackOptions, UnpackReport, unpack};
+pub use unpack::{
+    Existing, LossKind, NotRestored, NotRestoredExample, OwnerPolicy, UnpackOptions, UnpackReport, unpack,
+};

@@ -6,9 +6,8 @@
 //! written as `\u` and four digits.
 
 use crate::report::{Out, cannot_write};
-use packfs::{Error, ResultExt, acts_on_terminals, escaped};
+use packfs::{Error, ResultExt, acts_on_terminals};
 use serde::Serialize;
-use serde::ser::SerializeMap;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 pub use serde_json::{Value, json};
@@ -16,28 +15,6 @@ use std::io::{self, Write};
 
 /// A JSON object whose keys stay in the order they were added.
 pub type Object = serde_json::Map<String, Value>;
-
-/// Writes a name, path or link target under `key`: a string, and if it is not UTF-8 its bytes under
-/// `KEY_bytes`.
-pub fn put_bytes<M: SerializeMap>(map: &mut M, key: &str, bytes: &[u8]) -> Result<(), M::Error> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => map.serialize_entry(key, text),
-        Err(_) => {
-            map.serialize_entry(key, &escaped(bytes).to_string())?;
-            map.serialize_entry(&format!("{key}_bytes"), &hex(bytes))
-        }
-    }
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
 
 /// Prints one document.
 pub fn print(value: &impl Serialize) -> packfs::Result<()> {

@@ -123,7 +123,7 @@ fn length(file: &mut File, path: &Path) -> Result<u64> {
 
 /// True if a file lies in memory already. What is swapped out is not asked for.
 fn is_on_tmpfs(file: &File) -> bool {
-    rustix::fs::fstatfs(file).is_ok_and(|found| found.f_type == TMPFS_MAGIC as _)
+    rustix::fs::fstatfs(file).is_ok_and(|found| found.f_type == TMPFS_MAGIC as rustix::fs::FsWord)
 }
 
 fn memory(len: u64) -> Result<File> {

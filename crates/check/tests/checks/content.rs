@@ -57,7 +57,10 @@ fn every_damaged_file_is_found_and_all_others_are_decoded() {
         let (engine, loaded) = loaded(entries.clone(), files.clone(), jobs);
         let mut found = Vec::new();
         let report = content(&engine, &loaded, &Silent, &mut |finding| found.push(finding)).unwrap();
-        assert_eq!(report, ContentReport { files: 5, bytes: 140 + (1 << 40), damaged: 3, unvouched: 110 });
+        assert_eq!(
+            report,
+            ContentReport { files: 5, file_bytes: 140 + (1 << 40), damaged_files: 3, unvouched_bytes: 110 }
+        );
         assert!(found.iter().all(|finding| finding.severity == Severity::Error));
         let places: Vec<_> = found.iter().map(|finding| finding.place.as_str()).collect();
         assert_eq!(places, ["\"also\" and 2 other names", "\"cut off\"", "\"damaged\""]);

@@ -1,59 +1,13 @@
-//! Keys of JSON documents that hold names: see [`packfs_terminal::json`].
+//! Keys of JSON documents that hold names: see [`packfs::json`].
 //!
-//! Every document is a struct of its verb that derives `Serialize`. In tests it derives
-//! `JsonSchema`, too, and its doc comments become docs/guide/cli.md.
+//! A document is a report of the library, or a struct of its verb that derives `Serialize`. In
+//! tests both implement `JsonSchema`, too, and their doc comments become docs/guide/cli.md.
 
-pub use packfs_terminal::json::{Array, Object, Value, hex, print, put_bytes};
+pub use packfs::json::{Bytes, byte_key, hex};
+pub use packfs_terminal::json::{Array, Object, Value, print};
 use serde::Serialize;
 
-/// Defines a type for bytes under a key, to be flattened into a document.
-macro_rules! byte_key {
-    ($name:ident, $key:literal, $meaning:literal) => {
-        #[doc = concat!("Bytes under `", $key, "`: ", $meaning)]
-        #[derive(Clone, Copy)]
-        pub struct $name<'a>(pub &'a [u8]);
-
-        impl<'a, T: AsRef<std::ffi::OsStr> + ?Sized> From<&'a T> for $name<'a> {
-            fn from(text: &'a T) -> Self {
-                $name(std::os::unix::ffi::OsStrExt::as_bytes(text.as_ref()))
-            }
-        }
-
-        impl serde::Serialize for $name<'_> {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut map = serializer.serialize_map(None)?;
-                $crate::out::json::put_bytes(&mut map, $key, self.0)?;
-                serde::ser::SerializeMap::end(map)
-            }
-        }
-
-        #[cfg(test)]
-        impl schemars::JsonSchema for $name<'_> {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                $key.into()
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({
-                    "type": "object",
-                    "properties": {
-                        $key: {"type": "string", "description": $meaning},
-                        concat!($key, "_bytes"): {
-                            "type": "string",
-                            "description": concat!("The bytes of `", $key, "` in hexadecimal, if they are not UTF-8."),
-                        },
-                    },
-                    "required": [$key],
-                })
-            }
-        }
-    };
-}
-
-pub(crate) use byte_key;
-
 byte_key!(Image, "image", "Path of the image.");
-byte_key!(Path, "path", "Path from the root of the image, without a leading slash; empty for the root.");
 byte_key!(Source, "source", "Path of the source.");
 byte_key!(Name, "name", "Name of the extended attribute.");
 byte_key!(XattrValue, "value", "Value of the extended attribute.");
@@ -97,14 +51,14 @@ mod tests {
     #[derive(Serialize)]
     struct Document {
         #[serde(flatten)]
-        name: Name<'static>,
+        name: Bytes<'static, Name>,
         #[serde(flatten)]
-        target: Target<'static>,
+        target: Bytes<'static, Target>,
     }
 
     #[test]
     fn names_that_are_not_utf8_keep_their_bytes() {
-        let document = Document { name: Name("käse\n".as_bytes()), target: Target(b"a\xff") };
+        let document = Document { name: Bytes::new("käse\n".as_bytes()), target: Bytes::new(b"a\xff") };
         assert_eq!(
             serde_json::to_value(document).unwrap(),
             serde_json::json!({"name": "käse\n", "target": "a\\xff", "target_bytes": "61ff"})

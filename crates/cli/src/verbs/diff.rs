@@ -3,14 +3,14 @@
 use crate::args::LimitArgs;
 use crate::args::{Magic, parse_magic};
 use crate::args::{SandboxArg, reading};
-use crate::out::json::{self, Array};
+use crate::out::json::{self, Array, Bytes};
 use crate::out::listed::listed;
 use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::check::{self, Change, DiffOptions, DiffReport, Difference, Side};
 use packfs::source::{Loaded, Shape};
-use packfs::{Error, OpenOptions, Progress, Result, Source, escaped};
+use packfs::{Error, ImagePath, OpenOptions, Progress, Result, Source, escaped};
 use packfs_sandbox::Sandbox;
 use packfs_terminal::work::Answering;
 use serde::Serialize;
@@ -314,7 +314,7 @@ pub struct Document<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Row<'a> {
     #[serde(flatten)]
-    path: json::Path<'a>,
+    path: &'a ImagePath,
     #[serde(flatten)]
     change: Values<'a>,
 }
@@ -351,25 +351,25 @@ enum Values<'a> {
     /// Targets of symlinks.
     Target {
         #[serde(flatten)]
-        a: A<'a>,
+        a: Bytes<'a, A>,
         #[serde(flatten)]
-        b: B<'a>,
+        b: Bytes<'a, B>,
     },
     /// First names of the files that each is a hard link to.
     Link {
         #[serde(flatten)]
-        a: A<'a>,
+        a: Bytes<'a, A>,
         #[serde(flatten)]
-        b: B<'a>,
+        b: Bytes<'a, B>,
     },
     /// Values of an extended attribute; a missing value has no key.
     Xattr {
         #[serde(flatten)]
-        name: json::Name<'a>,
+        name: Bytes<'a, json::Name>,
         #[serde(flatten)]
-        a: Option<A<'a>>,
+        a: Option<Bytes<'a, A>>,
         #[serde(flatten)]
-        b: Option<B<'a>>,
+        b: Option<Bytes<'a, B>>,
     },
 }
 
@@ -391,7 +391,7 @@ impl From<packfs::Owner> for OwnerValue {
 
 impl<'a> Row<'a> {
     fn new(difference: &'a Difference) -> Self {
-        Row { path: json::Path(difference.path.as_bytes()), change: Values::from(&difference.change) }
+        Row { path: &difference.path, change: Values::from(&difference.change) }
     }
 }
 
@@ -407,11 +407,13 @@ impl<'a> From<&'a Change> for Values<'a> {
             Change::Owner(a, b) => Values::Owner { a: (*a).into(), b: (*b).into() },
             Change::Mtime(a, b) => Values::Mtime { a: a.to_string(), b: b.to_string() },
             Change::Device(a, b) => Values::Device { a: (*a).into(), b: (*b).into() },
-            Change::Target(a, b) => Values::Target { a: A(a), b: B(b) },
-            Change::Link(a, b) => Values::Link { a: A(a.as_bytes()), b: B(b.as_bytes()) },
-            Change::Xattr(name, a, b) => {
-                Values::Xattr { name: json::Name(name), a: a.as_deref().map(A), b: b.as_deref().map(B) }
-            }
+            Change::Target(a, b) => Values::Target { a: Bytes::new(a), b: Bytes::new(b) },
+            Change::Link(a, b) => Values::Link { a: Bytes::new(a.as_bytes()), b: Bytes::new(b.as_bytes()) },
+            Change::Xattr(name, a, b) => Values::Xattr {
+                name: Bytes::new(name),
+                a: a.as_deref().map(Bytes::new),
+                b: b.as_deref().map(Bytes::new),
+            },
         }
     }
 }

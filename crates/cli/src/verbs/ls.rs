@@ -5,7 +5,7 @@ use crate::out::json::{self, Array};
 use crate::out::report::{self, Out, cannot_write};
 use crate::out::{Outcome, text};
 use packfs::sink::{self, ListOptions, Row, RowFormat};
-use packfs::{ResultExt, Timestamp};
+use packfs::{ImagePath, ResultExt, Timestamp};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -109,7 +109,7 @@ fn offset_at(time: Timestamp) -> i32 {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Entry<'a> {
     #[serde(flatten)]
-    path: json::Path<'a>,
+    path: &'a ImagePath,
     /// `file`, `directory`, `symlink`, `block_device`, `char_device`, `fifo` or `socket`.
     r#type: &'static str,
     /// Permissions in octal digits, such as `0755`.
@@ -134,7 +134,7 @@ pub struct Entry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<json::Device>,
     #[serde(flatten)]
-    target: Option<Target<'a>>,
+    target: Option<json::Bytes<'a, Target>>,
 }
 
 json::byte_key!(Target, "target", "Target of a symlink.");
@@ -143,7 +143,7 @@ impl<'a> Entry<'a> {
     /// The entry of a row.
     pub fn new(row: &'a Row) -> Self {
         Entry {
-            path: json::Path(row.path.as_bytes()),
+            path: &row.path,
             r#type: json::type_word(row.file_type),
             mode: format!("{:04o}", row.meta.mode),
             uid: row.meta.owner.uid,
@@ -155,7 +155,7 @@ impl<'a> Entry<'a> {
             inode: row.number,
             has_xattrs: row.has_xattrs,
             device: row.device.map(json::Device::from),
-            target: row.target.as_deref().map(Target),
+            target: row.target.as_deref().map(json::Bytes::new),
         }
     }
 }

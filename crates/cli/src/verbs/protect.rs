@@ -66,8 +66,8 @@ impl Opts {
     fn tell(&self, output: &Path, params: &RecoveryParams) -> Result<()> {
         if self.answering.json {
             return json::print(&Document {
-                image: json::Image::from(&self.image),
-                recovery_file: RecoveryFile::from(output),
+                image: json::Bytes::from(&self.image),
+                recovery_file: json::Bytes::from(output),
                 recovery_size: params.file_len(),
                 block_size: params.block_len,
                 blocks: params.data_count,
@@ -95,9 +95,9 @@ impl Opts {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     #[serde(flatten)]
-    image: json::Image<'a>,
+    image: json::Bytes<'a, json::Image>,
     #[serde(flatten)]
-    recovery_file: RecoveryFile<'a>,
+    recovery_file: json::Bytes<'a, RecoveryFile>,
     /// Length of the recovery file.
     recovery_size: u64,
     /// Length of a block.

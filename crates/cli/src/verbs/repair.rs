@@ -160,7 +160,7 @@ impl Opts {
         let params = &index.params;
         if self.json {
             return json::print(&Document {
-                image: json::Image::from(&self.image),
+                image: json::Bytes::from(&self.image),
                 whole: state.is_whole(),
                 can_be_mended: state.can_be_mended(),
                 mended: !self.dry_run && !state.is_whole(),
@@ -211,7 +211,7 @@ impl Opts {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     #[serde(flatten)]
-    image: json::Image<'a>,
+    image: json::Bytes<'a, json::Image>,
     /// True if nothing was lost.
     whole: bool,
     /// True if everything lost can be mended.

@@ -5,10 +5,9 @@ use crate::out::json;
 use crate::out::report::{self, Out};
 use crate::out::{Outcome, text};
 use clap::ValueEnum;
-use packfs::sink::{Existing, NotRestored, OwnerPolicy, UnpackOptions, UnpackReport};
+use packfs::sink::{Existing, OwnerPolicy, UnpackOptions, UnpackReport};
 use packfs::{Error, Result, ResultExt};
 use packfs_terminal::work::Work;
-use serde::Serialize;
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -170,7 +169,7 @@ impl Opts {
 
     fn tell(&self, report: &UnpackReport) -> Result<()> {
         if self.json {
-            return json::print(&Document::from(report));
+            return json::print(report);
         }
         for row in &report.not_restored {
             report::warning(&row.to_string());
@@ -187,7 +186,7 @@ impl Opts {
 /// `12 files (3.4 MiB), 3 directories, 1 symlink`.
 fn summary(report: &UnpackReport) -> String {
     let mut parts = vec![
-        format!("{} ({})", text::counted(report.files, "file"), text::size(report.bytes)),
+        format!("{} ({})", text::counted(report.files, "file"), text::size(report.file_bytes)),
         match report.directories {
             1 => "1 directory".to_owned(),
             count => format!("{} directories", text::count(count)),
@@ -209,80 +208,4 @@ fn summary(report: &UnpackReport) -> String {
         }
     }
     line
-}
-
-/// Document of `unpack --json`.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Document<'a> {
-    /// Regular files.
-    files: u64,
-    /// Length of all files.
-    file_bytes: u64,
-    /// Directories, the target itself not counted.
-    directories: u64,
-    /// Symbolic links.
-    symlinks: u64,
-    /// Devices, fifos and sockets.
-    special_files: u64,
-    /// Further names of files.
-    hard_links: u64,
-    /// Names left out because existing files are kept.
-    skipped: u64,
-    /// Files that could not be created, such as devices without privileges; the counts above
-    /// include them.
-    not_made: u64,
-    /// Attributes that could not be restored, by kind.
-    not_restored: Vec<NotRestoredRow<'a>>,
-}
-
-/// Attribute that could not be restored.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct NotRestoredRow<'a> {
-    /// The attribute.
-    what: &'static str,
-    /// Number of files concerned.
-    count: u64,
-    /// The first few of them.
-    examples: Vec<Example<'a>>,
-}
-
-/// File of which an attribute could not be restored.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Example<'a> {
-    #[serde(flatten)]
-    path: json::Path<'a>,
-    /// Cause.
-    why: &'a str,
-}
-
-impl<'a> From<&'a UnpackReport> for Document<'a> {
-    fn from(report: &'a UnpackReport) -> Self {
-        Document {
-            files: report.files,
-            file_bytes: report.bytes,
-            directories: report.directories,
-            symlinks: report.symlinks,
-            special_files: report.special_files,
-            hard_links: report.hard_links,
-            skipped: report.skipped,
-            not_made: report.not_made,
-            not_restored: report.not_restored.iter().map(NotRestoredRow::from).collect(),
-        }
-    }
-}
-
-impl<'a> From<&'a NotRestored> for NotRestoredRow<'a> {
-    fn from(row: &'a NotRestored) -> Self {
-        let examples = row.examples.iter();
-        NotRestoredRow {
-            what: row.kind.words(),
-            count: row.count,
-            examples: examples
-                .map(|(path, why)| Example { path: json::Path(path.as_bytes()), why })
-                .collect(),
-        }
-    }
 }

@@ -105,7 +105,7 @@ impl Opts {
 
     fn tell(&self, key: &str, comment: &str) -> Result<()> {
         if self.json {
-            let image = json::Image::from(&self.image);
+            let image = json::Bytes::from(&self.image);
             return json::print(&Document { image, verified: true, key, comment });
         }
         if self.work.quiet {
@@ -123,7 +123,7 @@ impl Opts {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     #[serde(flatten)]
-    image: json::Image<'a>,
+    image: json::Bytes<'a, json::Image>,
     /// True; everything else is an error.
     verified: bool,
     /// Number of the key.

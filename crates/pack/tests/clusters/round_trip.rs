@@ -184,7 +184,7 @@ fn small_files_go_to_the_packed_stream_as_a_whole() {
         let place = place(&packed, index);
         assert!(matches!(place.tail, Some(TailPlace::Packed { .. })) && place.count == 0);
     }
-    let len = files.all.iter().map(|file| file.len() as u64).sum();
+    let len: u64 = files.all.iter().map(|file| file.len() as u64).sum();
     assert_eq!(packed.placed.data.packed.unwrap().1, len);
 }
 

@@ -37,7 +37,7 @@ impl LossKind {
         LossKind::SpecialFile,
     ];
 
-    /// Returns the plural for messages, such as `owners`.
+    /// Returns the plural for messages and documents, such as `owners`.
     pub fn words(self) -> &'static str {
         match self {
             LossKind::Owner => "owners",
@@ -51,21 +51,39 @@ impl LossKind {
     }
 }
 
-/// Losses of one kind.
+/// Attribute that could not be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotRestored {
-    /// The kind.
+    /// The attribute.
+    #[cfg_attr(feature = "serde", serde(rename = "what"))]
     pub kind: LossKind,
-    /// Number of losses.
+    /// Number of files concerned.
     pub count: u64,
-    /// The first few: path and cause.
-    pub examples: Vec<(ImagePath, String)>,
+    /// The first few of them.
+    pub examples: Vec<NotRestoredExample>,
 }
+
+/// File of which an attribute could not be restored.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NotRestoredExample {
+    /// Path in the image.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub path: ImagePath,
+    /// Cause.
+    pub why: String,
+}
+
+#[cfg(feature = "serde")]
+packfs_core::serialize_word!(LossKind, words);
 
 impl fmt::Display for NotRestored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} not restored", self.count, self.kind.words())?;
-        if let Some((path, why)) = self.examples.first() {
+        if let Some(NotRestoredExample { path, why }) = self.examples.first() {
             write!(f, ", such as {path:?}: {why}")?;
         }
         Ok(())
@@ -91,7 +109,7 @@ impl Losses {
         };
         row.count += 1;
         if row.examples.len() < EXAMPLES_MAX {
-            row.examples.push((path(), why.to_string()));
+            row.examples.push(NotRestoredExample { path: path(), why: why.to_string() });
         }
     }
 

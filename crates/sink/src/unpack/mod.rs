@@ -22,7 +22,7 @@ mod restore;
 mod sys;
 mod target;
 
-pub use losses::{LossKind, NotRestored};
+pub use losses::{LossKind, NotRestored, NotRestoredExample};
 pub use options::{Existing, OwnerPolicy, UnpackOptions};
 pub use report::UnpackReport;
 
@@ -114,8 +114,7 @@ impl Unpacking<'_> {
         let layout = self.layout;
         self.progress.begin(Stage::Extract, (layout.files.len() + layout.bare.len()) as u64, layout.bytes);
         let mut report = UnpackReport::of(self.tree, layout);
-        (report.not_made, report.failed) = self.make_and_fill()?;
-        report.not_made += self.make_links()?;
+        report.not_made = self.make_and_fill()? + self.make_links()?;
         self.finish_directories()?;
         self.failures.into_result().map(|()| report)
     }
@@ -142,8 +141,8 @@ impl Unpacking<'_> {
     }
 
     /// Creates directories and their contents except hard links. Returns the number of nodes
-    /// without contents that could not be created, and of files that could not be read.
-    fn make_and_fill(&self) -> Result<(u64, u64)> {
+    /// without contents that could not be created.
+    fn make_and_fill(&self) -> Result<u64> {
         let (jobs, ready) = (self.engine.jobs(), Ready::default());
         let make = |opener: Opener<'_>, jobs| {
             self.make_directories()?;
@@ -152,7 +151,7 @@ impl Unpacking<'_> {
         };
         if jobs <= 1 {
             let not_made = make(ready.opener(), jobs)?;
-            return Ok((not_made, self.fill_files(&ready)?));
+            return self.fill_files(&ready).map(|()| not_made);
         }
         std::thread::scope(|scope| {
             let opener = ready.opener();
@@ -160,7 +159,7 @@ impl Unpacking<'_> {
             let filled = self.fill_files(&ready);
             let made = making.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             // An error of directories is the cause if files could not be filled.
-            Ok((made?, filled?))
+            made.and_then(|not_made| filled.map(|()| not_made))
         })
     }
 
@@ -181,9 +180,8 @@ impl Unpacking<'_> {
         })
     }
 
-    /// Fills all files once directories are `ready`; returns the number that could not be read.
-    /// Incomplete files are removed in any case.
-    fn fill_files(&self, ready: &Ready) -> Result<u64> {
+    /// Fills all files once directories are `ready`. Incomplete files are removed in any case.
+    fn fill_files(&self, ready: &Ready) -> Result<()> {
         let files = &self.layout.files;
         let filling = Filling::new(self.maker, files, self.progress, &self.failures, self.descriptors);
         let wanted: Vec<Wanted> = files.iter().map(|met| self.wanted(met)).collect();
@@ -193,9 +191,8 @@ impl Unpacking<'_> {
         });
         let outcome = filled.and_then(|()| ready.wait()).and_then(|()| self.make_holes(&filling));
         filling.discard_partial(&mut self.dirs()).and(outcome)?;
-        let failed = filling.failed();
-        self.absent().extend(failed.iter().map(|&file| files[file].node));
-        Ok(failed.len() as u64)
+        self.absent().extend(filling.failed().into_iter().map(|file| files[file].node));
+        Ok(())
     }
 
     /// Creates the files without any piece, because each is one hole.

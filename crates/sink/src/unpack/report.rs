@@ -6,26 +6,27 @@ use packfs_core::{Error, NodeKind, Result, Tree};
 
 /// Result of unpacking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnpackReport {
     /// Regular files; hard links count once.
     pub files: u64,
-    /// Directories, without the target itself.
+    /// Length of all files, holes included, in bytes.
+    pub file_bytes: u64,
+    /// Directories, the target itself not counted.
     pub directories: u64,
     /// Symbolic links.
     pub symlinks: u64,
-    /// Devices, FIFOs and sockets.
+    /// Devices, fifos and sockets.
     pub special_files: u64,
-    /// Hard links.
+    /// Further names of files.
     pub hard_links: u64,
-    /// Bytes of all files, holes included.
-    pub bytes: u64,
-    /// Names skipped because existing files are kept.
+    /// Names left out because existing files are kept.
     pub skipped: u64,
-    /// Nodes included above that could not be created: mostly devices without privileges.
+    /// Files that could not be created, such as devices without privileges; the counts above
+    /// include them.
     pub not_made: u64,
-    /// Files included above that were skipped because their contents could not be read.
-    pub failed: u64,
-    /// Losses, one row a kind.
+    /// Attributes that could not be restored, by kind.
     pub not_restored: Vec<NotRestored>,
 }
 
@@ -36,7 +37,7 @@ impl UnpackReport {
             files: layout.files.len() as u64,
             directories: layout.dirs.len() as u64,
             hard_links: layout.links.len() as u64,
-            bytes: layout.bytes,
+            file_bytes: layout.bytes,
             skipped: layout.skipped,
             ..UnpackReport::default()
         };

@@ -34,7 +34,7 @@ impl Hints {
         if !is_sound {
             match content {
                 Some(report) => {
-                    let readable = text::count(report.files.saturating_sub(report.damaged));
+                    let readable = text::count(report.files.saturating_sub(report.damaged_files));
                     let files = text::counted(report.files, "file");
                     out.line(format_args!(
                         "{hint} {readable} of {files} can be read; packfs unpack {name} DIR writes them"

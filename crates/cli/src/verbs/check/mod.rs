@@ -181,15 +181,15 @@ impl Opts {
                     format!(
                         "structure, and data of {} ({})",
                         text::counted(report.files, "file"),
-                        text::size(report.bytes)
+                        text::size(report.file_bytes)
                     )
                 }
                 None => "structure (file data was not decoded; --data does that)".into(),
             };
             out.line(format_args!("{}: {what}", "sound".green().bold()))?;
-            if let Some(report) = content.filter(|report| report.unvouched > 0) {
-                let share = report.unvouched as f64 * 100.0 / report.bytes.max(1) as f64;
-                let stored = text::size(report.unvouched);
+            if let Some(report) = content.filter(|report| report.unvouched_bytes > 0) {
+                let share = report.unvouched_bytes as f64 * 100.0 / report.file_bytes.max(1) as f64;
+                let stored = text::size(report.unvouched_bytes);
                 out.line(format_args!(
                     "nothing vouches for {stored} of the data ({share:.1} %): stored as they are, without a checksum"
                 ))?;
@@ -226,40 +226,13 @@ pub struct Document<'a> {
     /// Number of errors.
     errors: u64,
     /// Findings, at most 1,000.
-    findings: Vec<FindingRow<'a>>,
+    findings: &'a [Finding],
     /// Number of further findings.
     findings_left_out: u64,
     #[serde(flatten)]
-    content: Option<Decoded>,
+    content: Option<ContentReport>,
     #[serde(flatten)]
     repair: Option<Survivors<'a>>,
-}
-
-/// Violation of the format's rules, or data that cannot be decoded.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct FindingRow<'a> {
-    /// `error`, `warning` or `note`.
-    severity: &'static str,
-    /// Path, or structure with its offset.
-    place: &'a str,
-    /// Found and allowed values.
-    fault: &'a str,
-}
-
-/// Decoded file data.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Decoded {
-    /// With `--data` or `--repair-hints`: regular files, each once.
-    files: u64,
-    /// With the same: their length, holes included.
-    file_bytes: u64,
-    /// With the same: files of which a part cannot be decoded.
-    damaged_files: u64,
-    /// With the same: bytes stored uncompressed and without a checksum, in which damage goes
-    /// unnoticed.
-    unvouched_bytes: u64,
 }
 
 /// Additions of `--repair-hints`.
@@ -274,26 +247,12 @@ struct Survivors<'a> {
 
 impl<'a> Document<'a> {
     fn new(found: &'a Found, content: Option<ContentReport>, hints: Option<&Hints>) -> Self {
-        let findings = found.findings.iter().map(|finding| FindingRow {
-            severity: match finding.severity {
-                Severity::Error => "error",
-                Severity::Warning => "warning",
-                Severity::Note => "note",
-            },
-            place: &finding.place,
-            fault: &finding.fault,
-        });
         Document {
             sound: found.errors == 0,
             errors: found.errors,
-            findings: findings.collect(),
+            findings: &found.findings,
             findings_left_out: found.left_out,
-            content: content.map(|report| Decoded {
-                files: report.files,
-                file_bytes: report.bytes,
-                damaged_files: report.damaged,
-                unvouched_bytes: report.unvouched,
-            }),
+            content,
             repair: hints
                 .map(|hints| Survivors { damaged_paths: &found.damaged, recovery: hints.recovery() }),
         }

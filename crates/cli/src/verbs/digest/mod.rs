@@ -12,7 +12,7 @@ use list::Listed;
 use owo_colors::OwoColorize;
 use packfs::integrity::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
 use packfs::source::Shape;
-use packfs::{Error, OpenOptions, Progress, Result, Source, escaped};
+use packfs::{Error, ImagePath, OpenOptions, Progress, Result, Source, escaped};
 use packfs_sandbox::Sandbox;
 use packfs_terminal::work::Work;
 use serde::Serialize;
@@ -228,12 +228,11 @@ impl Opts {
             self.hash(source, self.facts.unwrap_or_default(), bars, |digests| {
                 let mut directories = Vec::new();
                 digests.directories(self.depth, &mut |path, digest| {
-                    let path = PathBytes(path.as_bytes().to_vec());
-                    directories.push(Directory { path, digest: digest.to_string() });
+                    directories.push(Directory { path: path.clone(), digest: digest.to_string() });
                     Ok(())
                 })?;
                 documents.push(Document {
-                    source: json::Source::from(path),
+                    source: json::Bytes::from(path),
                     digest: digests.root().to_string(),
                     directories: (self.depth > 0).then_some(directories),
                     expected: None,
@@ -256,7 +255,7 @@ impl Opts {
         let same = rows.iter().all(|(_, wanted, found)| wanted == found);
         if self.json {
             let document = |(source, wanted, found): &(&'a PathBuf, TreeDigest, TreeDigest)| Document {
-                source: json::Source::from(*source),
+                source: json::Bytes::from(*source),
                 digest: found.to_string(),
                 directories: None,
                 expected: Some(wanted.to_string()),
@@ -284,7 +283,7 @@ impl Opts {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     #[serde(flatten)]
-    source: json::Source<'a>,
+    source: json::Bytes<'a, json::Source>,
     /// Digest of the source; [digest.md](../formats/digest.md) specifies it.
     digest: String,
     /// With `--depth`: digests of directories, the root with an empty path first.
@@ -303,19 +302,9 @@ pub struct Document<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Directory {
     #[serde(flatten)]
-    #[cfg_attr(test, schemars(with = "json::Path<'static>"))]
-    path: PathBytes,
+    path: ImagePath,
     /// Digest that the directory would have by itself.
     digest: String,
-}
-
-/// Path that outlives the walk that found it.
-struct PathBytes(Vec<u8>);
-
-impl Serialize for PathBytes {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        json::Path(&self.0).serialize(serializer)
-    }
 }
 
 #[cfg(test)]

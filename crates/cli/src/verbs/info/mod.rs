@@ -6,7 +6,7 @@ mod scan;
 use crate::args::ImageInput;
 use crate::args::reading;
 use crate::out::Output;
-use crate::out::json::{self, Value};
+use crate::out::json;
 use crate::out::report::Out;
 use crate::out::{Outcome, report, text};
 use counts::Counts;
@@ -14,8 +14,8 @@ use owo_colors::OwoColorize;
 use packfs::FileImage;
 use packfs::source::{self, Shape};
 use packfs::{
-    Error, FactValue, Facts, Image, Opened, Result, ResultExt, Silent, Source, SpaceOwner, Timestamp, Tree,
-    printable,
+    Error, FactValue, Facts, Image, Layer, Opened, Result, ResultExt, Silent, Source, SpaceOwner, Timestamp,
+    Tree, printable,
 };
 #[cfg(test)]
 pub use scan::Scanned;
@@ -166,21 +166,17 @@ impl Opts {
         &'a self,
         opened: &'a Opened,
         counts: Option<Counts>,
-        facts: &Facts,
+        facts: &'a Facts,
         space: &'a [SpaceOwner],
     ) -> Document<'a> {
-        let space = space.iter();
-        let layers = opened.layers().iter();
         Document {
             image: self.input.image.to_string_lossy(),
             format: opened.format().name(),
             size: opened.image().len(),
             counts: counts.map(counts::CountRow::from),
-            facts: facts.0.iter().map(|fact| (fact.key.to_owned(), value_json(&fact.value))).collect(),
-            within: layers.map(|it| Within { format: it.format, file: &it.inner }).collect(),
-            space: self.space.then(|| {
-                space.map(|row| Space { owner: row.owner, offset: row.offset, size: row.len }).collect()
-            }),
+            facts,
+            within: opened.layers(),
+            space: self.space.then_some(space),
         }
     }
 }
@@ -198,34 +194,13 @@ pub struct Document<'a> {
     /// Files by type; null if directories are damaged.
     counts: Option<counts::CountRow>,
     /// Properties of the image, by keys of its format.
-    facts: json::Object,
+    #[cfg_attr(test, schemars(with = "json::Object"))]
+    facts: &'a Facts,
     /// Containers that hold the image, the outermost first; empty if the image fills its file.
-    within: Vec<Within<'a>>,
+    within: &'a [Layer],
     /// With `--space`: regions in their order, which add up to `size`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    space: Option<Vec<Space<'a>>>,
-}
-
-/// Container of an image.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Within<'a> {
-    /// Name of the format of the container.
-    format: &'static str,
-    /// Name of the image in it.
-    file: &'a str,
-}
-
-/// Region of the image.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Space<'a> {
-    /// Structure or file data that owns it.
-    owner: &'a str,
-    /// Offset in the image.
-    offset: u64,
-    /// Length.
-    size: u64,
+    space: Option<&'a [SpaceOwner]>,
 }
 
 /// Writes to standard output.
@@ -238,7 +213,7 @@ fn write_manifest(tree: &Tree, folder: &Path) -> Result<()> {
 /// Prints the containers of the image, the outermost first.
 fn print_layers(opened: &Opened, out: &mut Out) -> Result<()> {
     for layer in opened.layers() {
-        out.line(format_args!("{} {}, {}", "within".bold(), layer.format, printable(&layer.inner)))?;
+        out.line(format_args!("{} {}, {}", "within".bold(), layer.format, printable(&layer.file)))?;
     }
     Ok(())
 }
@@ -290,15 +265,5 @@ fn value_text(value: &FactValue) -> String {
         FactValue::Flag(flag) => if *flag { "yes" } else { "no" }.into(),
         FactValue::List(words) if words.is_empty() => "none".into(),
         FactValue::List(words) => words.join(", "),
-    }
-}
-
-fn value_json(value: &FactValue) -> Value {
-    match value {
-        FactValue::Text(words) => words.as_str().into(),
-        FactValue::Count(number) | FactValue::Bytes(number) => (*number).into(),
-        FactValue::Time(seconds) => (*seconds).into(),
-        FactValue::Flag(flag) => (*flag).into(),
-        FactValue::List(words) => words.clone().into(),
     }
 }

@@ -25,8 +25,7 @@ pub fn run(input: &ImageInput, nested: bool, as_json: bool) -> Outcome {
     // What is printed is to be given to `--offset`.
     found.iter_mut().for_each(|found| found.offset += input.offset);
     if as_json {
-        let (image, found) = (input.image.to_string_lossy(), found.iter().map(Row::from).collect());
-        json::print(&Scanned { image, size: len, found })?;
+        json::print(&Scanned { image: input.image.to_string_lossy(), size: len, found: &found })?;
     } else {
         print(&found)?;
     }
@@ -42,35 +41,7 @@ pub struct Scanned<'a> {
     /// Its length.
     size: u64,
     /// Images in it, by offset.
-    found: Vec<Row<'a>>,
-}
-
-/// Image in a file.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Row<'a> {
-    /// Offset in the file.
-    offset: u64,
-    /// Length; null if the format does not state one.
-    size: Option<u64>,
-    /// Name of the format.
-    format: &'static str,
-    /// Version of the format, where it has several.
-    version: Option<&'a str>,
-    /// Value for `--magic`, where the image has a magic of its own.
-    magic: Option<&'static str>,
-}
-
-impl<'a> From<&'a Found> for Row<'a> {
-    fn from(found: &'a Found) -> Self {
-        Row {
-            offset: found.offset,
-            size: found.len,
-            format: found.format.name(),
-            version: found.version.as_deref(),
-            magic: found.magic,
-        }
-    }
+    found: &'a [Found],
 }
 
 fn print(found: &[Found]) -> Result<()> {

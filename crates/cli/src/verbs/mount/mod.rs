@@ -343,9 +343,9 @@ fn list(as_json: bool) -> Outcome {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     #[serde(flatten)]
-    at: At<'a>,
+    at: json::Bytes<'a, At>,
     #[serde(flatten)]
-    image: json::Image<'a>,
+    image: json::Bytes<'a, json::Image>,
     /// Offset of the image in its file.
     offset: u64,
     /// Name of the format; null if only the mount table knows the mount.
@@ -368,8 +368,8 @@ impl<'a> From<&'a Record> for Document<'a> {
             None => ("fuse", None),
         };
         Document {
-            at: At::from(&record.at),
-            image: json::Image::from(&record.image),
+            at: json::Bytes::from(&record.at),
+            image: json::Bytes::from(&record.image),
             offset: record.offset,
             format: record.format.as_deref(),
             server,

@@ -5,7 +5,7 @@ use crate::out::json;
 use crate::out::report::Out;
 use crate::out::text;
 use owo_colors::OwoColorize;
-use packfs::{PackReport, Result, escaped};
+use packfs::{Loss, PackReport, Result, escaped};
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
@@ -122,10 +122,9 @@ impl Summary<'_> {
     pub fn print_json(&self) -> Result<()> {
         let report = self.report;
         let stages = report.stages.iter();
-        let losses = report.losses.iter();
-        let data_files = report.data_files.iter().map(|path| DataFile { path: FilePath::from(path) });
+        let data_files = report.data_files.iter().map(|path| DataFile { path: json::Bytes::from(path) });
         json::print(&Document {
-            image: json::Image::from(self.image),
+            image: json::Bytes::from(self.image),
             format: report.format,
             codec: &report.codec,
             image_size: report.image_len,
@@ -158,17 +157,11 @@ impl Summary<'_> {
                 .collect(),
             fitted: report.fitted.as_deref(),
             suggestions: details::suggestions(report),
-            losses: losses
-                .map(|loss| LossRow {
-                    what: &loss.what,
-                    count: loss.count,
-                    example: Example(loss.example.as_bytes()),
-                })
-                .collect(),
+            losses: &report.losses,
             skipped: &report.skipped,
             driver: report.driver,
             mount: self.mount_command(),
-            data_file: report.data_files.first().map(DataFileKey::from),
+            data_file: report.data_files.first().map(json::Bytes::from),
             data_files: data_files.collect(),
         })
     }
@@ -179,7 +172,7 @@ impl Summary<'_> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     #[serde(flatten)]
-    image: json::Image<'a>,
+    image: json::Bytes<'a, json::Image>,
     /// Name of the format.
     format: &'static str,
     /// Codec, as a value of `--codec`.
@@ -235,7 +228,7 @@ pub struct Document<'a> {
     /// Options that may be worth a try, with their effect.
     suggestions: Vec<&'static str>,
     /// Attributes that the format cannot represent.
-    losses: Vec<LossRow<'a>>,
+    losses: &'a [Loss],
     /// With `--keep-going`: a message for each file or directory that could not be read.
     skipped: &'a [String],
     /// Linux driver that mounts the image; null without any.
@@ -243,7 +236,7 @@ pub struct Document<'a> {
     /// Command that mounts the image: by the kernel for root, else through FUSE.
     mount: String,
     #[serde(flatten)]
-    data_file: Option<DataFileKey<'a>>,
+    data_file: Option<json::Bytes<'a, DataFileKey>>,
     /// All files of data outside the image.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     data_files: Vec<DataFile<'a>>,
@@ -251,14 +244,13 @@ pub struct Document<'a> {
 
 json::byte_key!(DataFileKey, "data_file", "First file of data outside the image (`-O device=FILE`).");
 json::byte_key!(FilePath, "path", "Path of the file.");
-json::byte_key!(Example, "example", "Path of one of them.");
 
 /// File of data outside the image.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct DataFile<'a> {
     #[serde(flatten)]
-    path: FilePath<'a>,
+    path: json::Bytes<'a, FilePath>,
 }
 
 /// Structure of the image.
@@ -299,18 +291,6 @@ struct StageTime {
     stage: &'static str,
     /// Time that it took.
     seconds: f64,
-}
-
-/// Attribute that the format cannot represent.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct LossRow<'a> {
-    /// The attribute, and its substitute.
-    what: &'a str,
-    /// Number of files concerned.
-    count: u64,
-    #[serde(flatten)]
-    example: Example<'a>,
 }
 
 /// A path as a POSIX shell takes it as one word.

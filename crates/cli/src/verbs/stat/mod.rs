@@ -202,9 +202,9 @@ pub struct Document<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Xattr<'a> {
     #[serde(flatten)]
-    name: json::Name<'a>,
+    name: json::Bytes<'a, json::Name>,
     #[serde(flatten)]
-    value: json::XattrValue<'a>,
+    value: json::Bytes<'a, json::XattrValue>,
 }
 
 impl<'a> Document<'a> {
@@ -213,7 +213,7 @@ impl<'a> Document<'a> {
         Document {
             entry: ls::Entry::new(&status.row),
             xattrs: xattrs
-                .map(|(name, value)| Xattr { name: json::Name(name), value: json::XattrValue(value) })
+                .map(|(name, value)| Xattr { name: json::Bytes::new(name), value: json::Bytes::new(value) })
                 .collect(),
             stored: status.stored,
             extents,

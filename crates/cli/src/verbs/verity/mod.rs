@@ -185,7 +185,7 @@ impl Opts {
         }
         if self.json {
             let document = |(path, digest): &(&'a PathBuf, String)| Measured {
-                file: FileKey::from(*path),
+                file: json::Bytes::from(*path),
                 fs_verity: digest.clone(),
             };
             json::print(&rows.iter().map(document).collect::<Vec<_>>())?;
@@ -274,8 +274,8 @@ impl Opts {
         let command = format!("veritysetup open '{name}' NAME '{hash_name}' {root_hash}{offset}");
         if self.json {
             return json::print(&Document {
-                image: json::Image::from(path),
-                hash_file: HashFile::from(hash_path),
+                image: json::Bytes::from(path),
+                hash_file: json::Bytes::from(hash_path),
                 root_hash,
                 algorithm: params.algorithm.name(),
                 salt: to_hex(&params.salt),
@@ -308,9 +308,9 @@ impl Opts {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     #[serde(flatten)]
-    image: json::Image<'a>,
+    image: json::Bytes<'a, json::Image>,
     #[serde(flatten)]
-    hash_file: HashFile<'a>,
+    hash_file: json::Bytes<'a, HashFile>,
     /// Root hash in hexadecimal.
     root_hash: &'a str,
     /// `sha256` or `sha512`.
@@ -341,7 +341,7 @@ json::byte_key!(FileKey, "file", "Path of the file.");
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Measured<'a> {
     #[serde(flatten)]
-    file: FileKey<'a>,
+    file: json::Bytes<'a, FileKey>,
     /// The fs-verity digest, as `ALGORITHM:HEX`.
     fs_verity: String,
 }
