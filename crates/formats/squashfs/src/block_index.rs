@@ -33,6 +33,13 @@ struct FileIndex {
     points: Vec<Checkpoint>,
 }
 
+impl FileIndex {
+    /// Returns the word of the next checkpoint.
+    fn next_word(&self) -> u64 {
+        (self.points.len() as u64).saturating_add(1).saturating_mul(self.stride)
+    }
+}
+
 /// Checkpoints of the files read last.
 #[derive(Default)]
 pub(crate) struct BlockIndex(Mutex<Vec<FileIndex>>);
@@ -42,7 +49,7 @@ impl BlockIndex {
     pub(crate) fn before(&self, id: InodeId, index: u64) -> Option<Checkpoint> {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let file = files.iter().find(|file| file.id == id)?;
-        let point = (index / file.stride).min(file.points.len() as u64).checked_sub(1)?;
+        let point = index.checked_div(file.stride)?.min(file.points.len() as u64).checked_sub(1)?;
         file.points.get(usize_of(point)).copied()
     }
 
@@ -53,21 +60,22 @@ impl BlockIndex {
             if files.len() == FILES_MAX {
                 files.remove(0);
             }
+            let at = files.len();
             files.push(FileIndex { id, stride: STRIDE, points: Vec::new() });
-            files.len() - 1
+            at
         });
         let Some(file) = files.get_mut(at) else { return };
-        if point.index != (file.points.len() as u64 + 1) * file.stride {
+        if point.index != file.next_word() {
             return;
         }
         file.points.push(point);
         if file.points.len() == POINTS_MAX {
-            let mut nth = 0;
+            let mut is_kept = true;
             file.points.retain(|_| {
-                nth += 1;
-                nth % 2 == 0
+                is_kept = !is_kept;
+                is_kept
             });
-            file.stride *= 2;
+            file.stride = file.stride.saturating_mul(2);
         }
     }
 }

@@ -35,7 +35,7 @@ struct Shard {
 
 impl Shard {
     fn get(&mut self, at: u64) -> Option<Arc<Block>> {
-        self.clock += 1;
+        self.clock = self.clock.saturating_add(1);
         let clock = self.clock;
         let row = self.blocks.iter_mut().find(|row| row.0 == at)?;
         row.1 = clock;
@@ -95,7 +95,7 @@ impl Metadata {
     pub(crate) fn block(&self, region: &Region, at: u64) -> Result<Arc<Block>> {
         // Neighbouring blocks are a few KiB apart: folding in higher bits spreads them over all
         // shards.
-        let number = usize_of((at ^ (at >> 6) ^ (at >> 12)) % SHARDS as u64);
+        let number = usize_of(at ^ (at >> 6) ^ (at >> 12)) % SHARDS;
         let Some(shard) = self.shards.get(number) else { return Err(region.outside(at)) };
         if let Some(block) = lock(shard).get(at) {
             // The block may have been read for another table, whose end is not this one's.

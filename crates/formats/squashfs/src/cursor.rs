@@ -117,6 +117,12 @@ impl<'a> Cursor<'a> {
         self.block.bytes.get(self.offset..).unwrap_or_default()
     }
 
+    /// Moves on within the current block.
+    #[inline]
+    fn pass(&mut self, len: usize) {
+        self.offset = self.offset.saturating_add(len);
+    }
+
     /// Goes on to the next block.
     fn step(&mut self) -> Result<()> {
         self.at = self.block.next;
@@ -129,7 +135,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn read<T: FromBytes + IntoBytes>(&mut self) -> Result<T> {
         if let Ok((record, _)) = T::read_from_prefix(self.rest()) {
-            self.offset += size_of::<T>();
+            self.pass(size_of::<T>());
             return Ok(record);
         }
         let mut record = T::new_zeroed();
@@ -139,31 +145,31 @@ impl<'a> Cursor<'a> {
 
     /// Fills `buf`.
     #[inline]
-    pub(crate) fn read_bytes(&mut self, buf: &mut [u8]) -> Result<()> {
-        let mut filled = 0;
-        while let Some(room) = buf.get_mut(filled..).filter(|room| !room.is_empty()) {
-            self.fill_rest(room.len() as u64)?;
+    pub(crate) fn read_bytes(&mut self, mut buf: &mut [u8]) -> Result<()> {
+        while !buf.is_empty() {
+            self.fill_rest(buf.len() as u64)?;
             let rest = self.rest();
-            let len = rest.len().min(room.len());
-            if let (Some(room), Some(part)) = (room.get_mut(..len), rest.get(..len)) {
+            let (room, further) = buf.split_at_mut(rest.len().min(buf.len()));
+            if let Some(part) = rest.get(..room.len()) {
                 room.copy_from_slice(part);
             }
-            filled += len;
-            self.offset += len;
+            self.pass(room.len());
+            buf = further;
         }
         Ok(())
     }
 
     /// Reads `len` bytes; memory grows only as the image really yields them.
     pub(crate) fn read_vec(&mut self, len: u32) -> Result<Vec<u8>> {
-        let len = len as usize;
-        let mut bytes = Vec::with_capacity(len.min(SQUASHFS_METADATA_SIZE));
-        while bytes.len() < len {
-            self.fill_rest((len - bytes.len()) as u64)?;
+        let mut left = len as usize;
+        let mut bytes = Vec::with_capacity(left.min(SQUASHFS_METADATA_SIZE));
+        while left > 0 {
+            self.fill_rest(left as u64)?;
             let rest = self.rest();
-            let part = rest.len().min(len - bytes.len());
+            let part = rest.len().min(left);
             bytes.extend_from_slice(rest.get(..part).unwrap_or_default());
-            self.offset += part;
+            self.pass(part);
+            left = left.saturating_sub(part);
         }
         Ok(bytes)
     }
@@ -173,8 +179,8 @@ impl<'a> Cursor<'a> {
         while len > 0 {
             self.fill_rest(len)?;
             let part = (self.rest().len() as u64).min(len);
-            self.offset += usize_of(part);
-            len -= part;
+            self.pass(usize_of(part));
+            len = len.saturating_sub(part);
         }
         Ok(())
     }

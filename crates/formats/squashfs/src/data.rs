@@ -12,7 +12,7 @@ use crate::place::Place;
 use crate::raw::{RawFile, RawInode, RawKind};
 use crate::records::{FragmentRow, Layout, Records, StoredData};
 use packfs_codec::{BlockRef, DecodedLen};
-use packfs_core::{Result, u32_of};
+use packfs_core::{Result, blocks_of, u32_of};
 use packfs_format::{Extent, ExtentFrom, Extents, InodeId};
 use std::ops::{ControlFlow, Range};
 
@@ -29,7 +29,7 @@ pub(crate) fn file_extents<R: Records>(
     if range.is_empty() {
         return Ok(());
     }
-    let blocks_len = word_count(records, &file).saturating_mul(u64::from(records.layout().block_len));
+    let blocks_len = blocks_len(records, &file);
     let mut extents = Extents::new(range.clone(), visit);
     if range.start < blocks_len && block_extents(records, id, &raw, &file, &mut extents)?.is_break() {
         return Ok(());
@@ -39,6 +39,11 @@ pub(crate) fn file_extents<R: Records>(
     }
     extents.finish();
     Ok(())
+}
+
+/// Returns the length of what a file's own blocks hold, the last one filled up.
+pub(crate) fn blocks_len<R: Records>(records: &R, file: &RawFile) -> u64 {
+    word_count(records, file).saturating_mul(records.layout().block_len.into())
 }
 
 /// The extents of a file's own blocks.
@@ -52,14 +57,14 @@ fn block_extents<R: Records>(
     let block_len = u64::from(records.layout().block_len);
     let words = word_count(records, file);
     let range = extents.range();
-    let first = range.start / block_len;
+    let first = blocks_of(&range, block_len).start;
     let from = if first >= STRIDE { records.block_index().before(id, first) } else { None };
     let from = from.unwrap_or(Checkpoint { index: 0, position: raw.tail, data_at: file.start_block });
     let mut cursor =
         Cursor::resume(records.metadata(), records.layout().inodes, "block size", from.position)?;
     let mut data_at = from.data_at;
     for index in from.index..words {
-        let offset = index * block_len;
+        let offset = index.saturating_mul(block_len);
         if offset >= range.end {
             break;
         }
@@ -68,9 +73,9 @@ fn block_extents<R: Records>(
         }
         let place = cursor.place();
         let word = records.size_word(&mut cursor)?;
-        let len = block_len.min(file.file_size - offset);
+        let len = block_len.min(file.file_size.saturating_sub(offset));
         let (source, stored_len) = block_source(records, word, u32_of(len), data_at, place)?;
-        data_at += stored_len;
+        data_at = data_at.saturating_add(stored_len);
         if index >= first && extents.push(Extent { offset, len, from: source }).is_break() {
             return Ok(ControlFlow::Break(()));
         }
@@ -128,13 +133,13 @@ pub(crate) fn each_stored_block<R: Records>(
     for index in 0..words {
         let place = cursor.place();
         let word = records.size_word(&mut cursor)?;
-        let len = block_len.min(file.file_size - index * block_len);
+        let len = block_len.min(file.file_size.saturating_sub(index.saturating_mul(block_len)));
         let (from, stored_len) = block_source(records, word, u32_of(len), data_at, place)?;
         if stored_len > 0 {
             let compressed = matches!(from, ExtentFrom::Block { .. });
             visit(StoredData { len: u32_of(stored_len), compressed });
         }
-        data_at += stored_len;
+        data_at = data_at.saturating_add(stored_len);
     }
     Ok(())
 }
@@ -175,9 +180,9 @@ pub(crate) fn check_fragment<R: Records>(
 /// The extent of a file's tail in its fragment.
 pub(crate) fn tail_extent<R: Records>(records: &R, raw: &RawInode, file: &RawFile) -> Result<Extent> {
     let Layout { block_len, algorithm, .. } = *records.layout();
-    let offset = file.file_size / u64::from(block_len) * u64::from(block_len);
+    let offset = blocks_len(records, file);
     let (at, stored) = fragment(records, file.fragment, raw.place)?;
-    let len = u32_of(file.file_size - offset);
+    let len = u32_of(file.file_size.saturating_sub(offset));
     let start = file.offset;
     let max = if stored.compressed { block_len } else { stored.len };
     if start.checked_add(len).is_none_or(|end| end > max) {
@@ -194,7 +199,7 @@ pub(crate) fn tail_extent<R: Records>(records: &R, raw: &RawInode, file: &RawFil
         };
         ExtentFrom::Block { block, start }
     } else {
-        ExtentFrom::Stored(at + u64::from(start))
+        ExtentFrom::Stored(at.saturating_add(start.into()))
     };
     Ok(Extent { offset, len: u64::from(len), from })
 }

@@ -74,7 +74,7 @@ impl<R: Records> Listing<'_, R> {
         if self.run.done == self.run.count {
             return DirCursor(u64::from(self.at) << 32);
         }
-        let delta = u64::from(self.at - self.run.at);
+        let delta = u64::from(self.at.saturating_sub(self.run.at));
         DirCursor(u64::from(self.run.at) << 32 | u64::from(self.run.done) << 20 | delta)
     }
 
@@ -99,11 +99,11 @@ impl<R: Records> Listing<'_, R> {
 
     /// Takes `wanted` bytes of what is left of the listing.
     fn take(cursor: &Cursor<'_>, at: &mut u32, len: u32, wanted: u32) -> Result<()> {
-        let left = len - *at;
+        let left = len.saturating_sub(*at);
         if wanted > left {
             return Err(MetadataFault::RunEnd { place: cursor.place(), left, wanted }.into());
         }
-        *at += wanted;
+        *at = at.saturating_add(wanted);
         Ok(())
     }
 
@@ -136,14 +136,14 @@ impl<R: Records> Listing<'_, R> {
         Self::take(cursor, &mut self.at, self.len, name_len)?;
         self.name.resize(name_len as usize, 0);
         cursor.read_bytes(&mut self.name)?;
-        self.run.done += 1;
+        self.run.done = self.run.done.saturating_add(1);
         if let Err(fault) = Name::new(&self.name) {
             self.misnamed.get_or_insert_with(|| MetadataFault::EntryName { place, fault }.into());
             return Ok(None);
         }
         let file_type = type_of_number(found).ok_or(MetadataFault::EntryType { place, found })?;
         let inode = InodeRef { block: u64::from(self.run.start_block), offset };
-        let number = i64::from(self.run.inode_number) + i64::from(inode_number);
+        let number = i64::from(self.run.inode_number).saturating_add(inode_number.into());
         Ok(Some(RawEntry { id: InodeId(inode.to_raw()), file_type, number }))
     }
 
@@ -219,12 +219,12 @@ fn listing_at<'a, R: Records>(
         return Ok(listing);
     }
     if let Some(near) = near {
-        let offset = (u64::from(dir.offset) + u64::from(near.index)) % SQUASHFS_METADATA_SIZE as u64;
-        listing.cursor = Some(header_cursor(records, near.start_block, u32_of(offset))?);
+        let offset = usize::from(dir.offset).saturating_add(near.index as usize) % SQUASHFS_METADATA_SIZE;
+        listing.cursor = Some(header_cursor(records, near.start_block, u32_of(offset as u64))?);
         listing.at = near.index;
     }
     if let Some(cursor) = &mut listing.cursor {
-        cursor.skip(u64::from(target - listing.at))?;
+        cursor.skip(u64::from(target.saturating_sub(listing.at)))?;
     }
     listing.at = target;
     Ok(listing)

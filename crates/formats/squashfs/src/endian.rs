@@ -1,5 +1,7 @@
 //! Byte orders, and bits counted in them.
 
+use std::ops::Range;
+
 /// The byte order of an image: that of the machine, or of the option, it was made with. Since 4.0
 /// always little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,30 +61,42 @@ impl Endian {
     /// compilers of the order lay out bit fields: little-endian ones fill a word from its low bits,
     /// big-endian ones from the high bits of the first byte.
     pub(crate) fn get(self, record: &[u8], at: u32, width: u32) -> u64 {
-        let (first, end) = (at / 8, (at + width).div_ceil(8));
-        let bytes = record.get(first as usize..end as usize).unwrap_or_default();
+        let (bytes, shift) = self.bytes_of_bits(at, width);
+        let bytes = record.get(bytes).unwrap_or_default();
         let join = |value: u128, byte: &u8| value << 8 | u128::from(*byte);
         let value = match self {
-            Endian::Little => bytes.iter().rev().fold(0, join) >> (at % 8),
-            Endian::Big => bytes.iter().fold(0, join) >> (8 * (end - first) - at % 8 - width),
+            Endian::Little => bytes.iter().rev().fold(0, join),
+            Endian::Big => bytes.iter().fold(0, join),
         };
-        u64::try_from(value & ((1 << width) - 1)).unwrap_or(u64::MAX)
+        u64::try_from(value.unbounded_shr(shift) & low_bits(width)).unwrap_or(u64::MAX)
     }
 
     /// Sets the `width` bits from bit `at` of a record in which they are zero.
     pub(crate) fn put(self, record: &mut [u8], at: u32, width: u32, value: u64) {
-        let (first, end) = (at / 8, (at + width).div_ceil(8));
-        let bytes = record.get_mut(first as usize..end as usize).unwrap_or_default().iter_mut();
-        let shift = match self {
-            Endian::Little => at % 8,
-            Endian::Big => 8 * (end - first) - at % 8 - width,
-        };
-        let placed = ((u128::from(value) & ((1 << width) - 1)) << shift).to_le_bytes();
+        let (bytes, shift) = self.bytes_of_bits(at, width);
+        let bytes = record.get_mut(bytes).unwrap_or_default().iter_mut();
+        let placed = (u128::from(value) & low_bits(width)).unbounded_shl(shift).to_le_bytes();
         match self {
             Endian::Little => bytes.zip(placed).for_each(|(byte, bits)| *byte |= bits),
             Endian::Big => bytes.rev().zip(placed).for_each(|(byte, bits)| *byte |= bits),
         }
     }
+
+    /// Returns the bytes that hold the `width` bits from bit `at` on, and the number of bits below
+    /// those in the word that the bytes are.
+    fn bytes_of_bits(self, at: u32, width: u32) -> (Range<usize>, u32) {
+        let end = at.saturating_add(width);
+        let below = match self {
+            Endian::Little => at % 8,
+            Endian::Big => end.next_multiple_of(8).saturating_sub(end),
+        };
+        ((at / 8) as usize..end.div_ceil(8) as usize, below)
+    }
+}
+
+/// Returns a mask of the lowest `width` bits.
+fn low_bits(width: u32) -> u128 {
+    !u128::MAX.unbounded_shl(width)
 }
 
 #[cfg(test)]

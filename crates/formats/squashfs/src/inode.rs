@@ -31,7 +31,7 @@ fn check_file<R: Records>(records: &R, inode: &RawInode, file: &RawFile) -> Resu
     }
     let words = word_count(records, file);
     let left = Region { start: inode.tail.at, ..records.layout().inodes };
-    let max = left.decoded_len_max() / records.shape().size_word_len;
+    let max = left.rows_max(records.shape().size_word_len);
     if words > max {
         return Err(MetadataFault::FileWords { place, words, max }.into());
     }
@@ -49,7 +49,7 @@ pub(crate) fn word_count<R: Records>(records: &R, file: &RawFile) -> u64 {
     if file.fragment == SQUASHFS_INVALID_FRAG {
         file.file_size.div_ceil(block_len)
     } else {
-        file.file_size / block_len
+        file.file_size.checked_div(block_len).unwrap_or(0)
     }
 }
 

@@ -10,7 +10,10 @@
 //! host.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
-#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
+)]
 
 mod block_index;
 mod blocks;
@@ -28,6 +31,7 @@ mod legacy;
 #[allow(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
+    clippy::arithmetic_side_effects,
     reason = "what it indexes and counts is its own"
 )]
 mod pack;

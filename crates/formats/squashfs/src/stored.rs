@@ -35,7 +35,13 @@ impl Region {
     /// Most bytes that all its blocks can decode to, given that a block takes at least 3 bytes of
     /// the image.
     pub(crate) fn decoded_len_max(&self) -> u64 {
-        ((self.end - self.start) / 3 + 1).saturating_mul(SQUASHFS_METADATA_SIZE as u64)
+        let len = self.end.saturating_sub(self.start);
+        (len / 3).saturating_add(1).saturating_mul(SQUASHFS_METADATA_SIZE as u64)
+    }
+
+    /// Most rows of at least `len_min` bytes that all its blocks can hold.
+    pub(crate) fn rows_max(&self, len_min: u64) -> u64 {
+        self.decoded_len_max().checked_div(len_min).unwrap_or(0)
     }
 
     /// The fault that no block can start at `at`.
@@ -95,10 +101,11 @@ impl<'a> StoredBlock<'a> {
     ) -> Result<Self> {
         let place = Place::at(region.block_name, at);
         let header_len = form.header_len();
-        if at < region.start || at >= region.end || region.end - at < header_len as u64 {
+        let left = usize_of(region.end.saturating_sub(at));
+        if at < region.start || left < header_len {
             return Err(region.outside(at));
         }
-        let readable = usize_of(region.end - at).min(header_len + SQUASHFS_METADATA_SIZE);
+        let readable = left.min(header_len.saturating_add(SQUASHFS_METADATA_SIZE));
         image.read_exact_at(at, room.get_mut(..readable).unwrap_or_default())?;
         let (stored_len, compressed) = form.word_parts([room[0], room[1]]);
         // Zero stands for 32,768, which no block of metadata has.
@@ -108,8 +115,8 @@ impl<'a> StoredBlock<'a> {
         if form.marked && room[2] != SQUASHFS_MARKER_BYTE {
             return Err(MetadataFault::Marker { place, found: room[2] }.into());
         }
-        let end = header_len + usize::from(stored_len);
-        let next = at + end as u64;
+        let end = header_len.saturating_add(stored_len.into());
+        let next = at.saturating_add(end as u64);
         if end > readable {
             return Err(MetadataFault::MetadataOverrun { place, end: next, limit: region.end }.into());
         }

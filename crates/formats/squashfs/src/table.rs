@@ -13,6 +13,7 @@ use crate::place::Place;
 use crate::stored::{Region, SQUASHFS_METADATA_SIZE};
 use packfs_core::{Error, Image, Result, u32_of, usize_of};
 use std::mem::size_of;
+use std::num::NonZeroU32;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// A lookup table.
@@ -48,8 +49,8 @@ pub(crate) struct TableKind {
 impl TableKind {
     /// Length of the list of positions of a table with `count` rows, in bytes.
     pub(crate) fn list_len(self, count: u32) -> u64 {
-        let rows_len = u64::from(count) * self.row_len as u64;
-        rows_len.div_ceil(SQUASHFS_METADATA_SIZE as u64) * self.position_len as u64
+        let rows_len = u64::from(count).saturating_mul(self.row_len as u64);
+        rows_len.div_ceil(SQUASHFS_METADATA_SIZE as u64).saturating_mul(self.position_len as u64)
     }
 
     fn position(self, bytes: &[u8]) -> u64 {
@@ -59,8 +60,9 @@ impl TableKind {
         }
     }
 
-    fn rows_a_block(self) -> u32 {
-        u32_of((SQUASHFS_METADATA_SIZE / self.row_len) as u64)
+    fn rows_a_block(self) -> NonZeroU32 {
+        let rows = SQUASHFS_METADATA_SIZE.checked_div(self.row_len).unwrap_or(0);
+        NonZeroU32::new(u32_of(rows as u64)).unwrap_or(NonZeroU32::MIN)
     }
 }
 
@@ -92,7 +94,7 @@ impl Table {
                     MetadataFault::TablePosition { table: kind.name, index, found, min, end: list_start };
                 return Err(fault.into());
             }
-            min = found + 1;
+            min = found.saturating_add(1);
         }
         let start = positions.first().copied().unwrap_or(list_start);
         let region = Region { block_name: kind.block_name, start, end: list_start };
@@ -106,7 +108,7 @@ impl Table {
 
     /// Returns the end of its list of positions.
     pub(crate) fn list_end(&self) -> u64 {
-        self.list_start + (self.positions.len() * self.kind.position_len) as u64
+        self.list_start.saturating_add(self.kind.list_len(self.count))
     }
 
     /// Returns the place of the block that a row is in; none if the table has fewer rows.
@@ -118,12 +120,10 @@ impl Table {
     /// Row `index`, or what of its start makes a `T`; `None` if the table has fewer rows.
     pub(crate) fn row<T: FromBytes + IntoBytes>(&self, metadata: &Metadata, index: u32) -> Result<Option<T>> {
         debug_assert!(size_of::<T>() <= self.kind.row_len);
-        let rows_a_block = self.kind.rows_a_block();
         let Some(at) = self.block_of(index) else { return Ok(None) };
         let block = metadata.block(&self.region, at)?;
-        let start = (index % rows_a_block) as usize * self.kind.row_len;
-        let row = block.bytes.get(start..start + self.kind.row_len).map(T::read_from_prefix);
-        match row {
+        let mut rows = block.bytes.chunks_exact(self.kind.row_len);
+        match rows.nth((index % self.kind.rows_a_block()) as usize).map(T::read_from_prefix) {
             Some(Ok((row, _))) => Ok(Some(row)),
             _ => Err(self.row_fault(at, index)),
         }
@@ -136,18 +136,17 @@ impl Table {
         mut visit: impl FnMut(u32, T) -> Result<()>,
     ) -> Result<()> {
         debug_assert!(size_of::<T>() <= self.kind.row_len);
-        let mut index = 0;
-        for &at in &self.positions {
+        let rows_a_block = self.kind.rows_a_block().get();
+        for (&at, first) in self.positions.iter().zip((0..self.count).step_by(rows_a_block as usize)) {
             let mut cursor =
                 Cursor::new(metadata, self.region, self.region.block_name, Position { at, offset: 0 })?;
-            for _ in 0..self.kind.rows_a_block().min(self.count - index) {
+            for index in first..self.count.min(first.saturating_add(rows_a_block)) {
                 if cursor.rest().len() < self.kind.row_len {
                     return Err(self.row_fault(at, index));
                 }
                 let row = cursor.read()?;
-                cursor.skip((self.kind.row_len - size_of::<T>()) as u64)?;
+                cursor.skip(self.kind.row_len.saturating_sub(size_of::<T>()) as u64)?;
                 visit(index, row)?;
-                index += 1;
             }
         }
         Ok(())

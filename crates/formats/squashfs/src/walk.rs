@@ -12,7 +12,7 @@ use crate::place::Place;
 use crate::raw::{RawInode, RawKind};
 use crate::records::Records;
 use crate::stored::Region;
-use packfs_core::Result;
+use packfs_core::{Result, range_at};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ impl Budget {
 /// room for.
 pub(crate) fn inode_count_max<R: Records>(records: &R) -> u64 {
     let layout = records.layout();
-    let room = layout.inodes.decoded_len_max() / records.shape().inode_len_min;
+    let room = layout.inodes.rows_max(records.shape().inode_len_min);
     room.min(u64::from(layout.inode_count).max(1))
 }
 
@@ -83,15 +83,15 @@ pub(crate) fn data_claims<R: Records>(records: &R) -> Result<Vec<(Range<u64>, &'
     let mut claims = Vec::new();
     records.each_fragment_row(|_, row| {
         let (start, stored) = check_fragment(records, row, Place::at("fragment", row.start_block))?;
-        claims.push((start..start + u64::from(stored.len), "fragments"));
+        claims.push((range_at(start, stored.len.into()), "fragments"));
         Ok(())
     })?;
     let mut budget = Budget::of(&records.layout().inodes);
     each_inode(records, |raw| {
         let RawKind::File(file) = &raw.kind else { return Ok(()) };
-        budget.spend(raw.place, word_count(records, file) * records.shape().size_word_len)?;
+        budget.spend(raw.place, word_count(records, file).saturating_mul(records.shape().size_word_len))?;
         let mut end = file.start_block;
-        each_stored_block(records, raw, file, |stored| end += u64::from(stored.len))?;
+        each_stored_block(records, raw, file, |stored| end = end.saturating_add(stored.len.into()))?;
         if end > file.start_block {
             claims.push((file.start_block..end, "file data"));
         }

@@ -4,7 +4,7 @@ use super::tree::Seen;
 use crate::data::check_fragment;
 use crate::place::Place;
 use crate::records::Records;
-use packfs_core::Result;
+use packfs_core::{Result, range_at};
 use packfs_format::InodeId;
 use packfs_format::check::{Report, Tally};
 
@@ -52,7 +52,7 @@ fn check_fragments<R: Records>(
     let walked = records.each_fragment_row(|index, row| {
         let checked = check_fragment(records, row, Place::at("fragment", row.start_block));
         if let Some((start, stored)) = report.refused(format_args!("fragment {index}"), checked)? {
-            seen.data.add(start..start + u64::from(stored.len));
+            seen.data.add(range_at(start, stored.len.into()));
             compressed |= stored.compressed;
         }
         if !seen.fragments.contains(&index) {

@@ -9,7 +9,7 @@ use crate::place::Place;
 use crate::raw::{RawDir, RawFile, RawInode, RawKind};
 use crate::records::{Records, SQUASHFS_INVALID_FRAG, SQUASHFS_NAME_LEN, Shape};
 use crate::walk::{Budget, inode_count_max};
-use packfs_core::{FileType, Result, escaped};
+use packfs_core::{FileType, Result, escaped, range_at};
 use packfs_format::InodeId;
 use packfs_format::check::{DataPlaces, EntryPath, Hierarchy, Report};
 use std::collections::{HashMap, HashSet};
@@ -63,10 +63,9 @@ pub(crate) fn check_tree<R: Records>(
         tails: Budget::of(&records.layout().inodes),
     };
     walk.root()?;
-    let mut index = 0;
-    while let Some((raw, dir)) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) {
+    for index in 0.. {
+        let Some((raw, dir)) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) else { break };
         walk.directory(index, raw, dir)?;
-        index += 1;
     }
     walk.finish();
     Ok(walk.seen)
@@ -102,10 +101,11 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
             self.report
                 .warn(path, format_args!("directory size {}, at least {least} allowed", dir.file_size));
         }
-        let index_entry_len_max = u64::from(self.shape.index_entry_len) + SQUASHFS_NAME_LEN as u64;
+        let index_entry_len_max =
+            u64::from(self.shape.index_entry_len).saturating_add(SQUASHFS_NAME_LEN as u64);
+        let index_len_max = u64::from(dir.i_count).saturating_mul(index_entry_len_max);
         let room = self.listings.spend(raw.place, u64::from(dir::listing_len(records, &dir)));
-        let room =
-            room.and_then(|()| self.tails.spend(raw.place, u64::from(dir.i_count) * index_entry_len_max));
+        let room = room.and_then(|()| self.tails.spend(raw.place, index_len_max));
         if self.listing_refused(index, room)?.is_none() {
             return Ok(());
         }
@@ -234,24 +234,24 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
 
     fn file(&mut self, path: &EntryPath<'_>, raw: &RawInode, file: &RawFile) -> Result<()> {
         let words = word_count(self.records, file);
-        let room = self.tails.spend(raw.place, words * self.shape.size_word_len);
+        let room = self.tails.spend(raw.place, words.saturating_mul(self.shape.size_word_len));
         if self.refused(path, room)?.is_none() {
             return Ok(());
         }
         let mut end = file.start_block;
-        let (mut compressed, mut stored_blocks) = (false, 0);
+        let (mut compressed, mut holes) = (false, words);
         let blocks = &mut self.seen.data;
         let walked = each_stored_block(self.records, raw, file, |stored| {
-            let start = end;
-            end += u64::from(stored.len);
-            blocks.add(start..end);
+            let block = range_at(end, stored.len.into());
+            end = block.end;
+            blocks.add(block);
             compressed |= stored.compressed;
-            stored_blocks += 1;
+            holes = holes.saturating_sub(1);
         });
         let is_walked = self.refused(path, walked)?.is_some();
         self.seen.compressed_data |= compressed;
-        if is_walked && stored_blocks < words {
-            self.rules.holes(path, words - stored_blocks);
+        if is_walked && holes > 0 {
+            self.rules.holes(path, holes);
         }
         if file.sparse > file.file_size {
             let (sparse, len) = (file.sparse, file.file_size);

@@ -25,7 +25,7 @@ impl<const N: usize> Fields<N> {
     /// The next `width` bits.
     pub(crate) fn take(&mut self, width: u32) -> u64 {
         let value = self.endian.get(&self.bytes, self.at, width);
-        self.at += width;
+        self.at = self.at.saturating_add(width);
         value
     }
 
@@ -70,10 +70,10 @@ impl<'a> Record<'a> {
 
     /// Adds `width` bits.
     pub(crate) fn put(&mut self, width: u32, value: impl Into<u64>) -> &mut Self {
-        let end = (self.at + width).div_ceil(8) as usize;
-        self.out.resize(self.start + end, 0);
+        let end = self.at.saturating_add(width);
+        self.out.resize(self.start.saturating_add(end.div_ceil(8) as usize), 0);
         self.endian.put(self.out.get_mut(self.start..).unwrap_or_default(), self.at, width, value.into());
-        self.at += width;
+        self.at = end;
         self
     }
 }

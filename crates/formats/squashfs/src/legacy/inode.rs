@@ -48,16 +48,15 @@ impl Base {
     /// Takes the bank of users out of the type, as version 1 has it there: 15 types are three times
     /// the first five, and what a bank would leave no room for has a byte of its own.
     fn take_bank(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
-        let bank = if self.inode_type == 0 {
+        let bank = if let Some(index) = self.inode_type.checked_sub(1) {
+            self.inode_type = (index % SQUASHFS_TYPES).saturating_add(1);
+            index / SQUASHFS_TYPES
+        } else {
             let mut fields = cursor.fields::<1>()?;
             self.inode_type = fields.half(4);
             fields.half(4)
-        } else {
-            let index = self.inode_type - 1;
-            self.inode_type = index % SQUASHFS_TYPES + 1;
-            index / SQUASHFS_TYPES
         };
-        self.uid += bank * 16;
+        self.uid = self.uid.saturating_add(bank.saturating_mul(16));
         Ok(())
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct IdTable {
 
 impl IdTable {
     pub(crate) fn end(&self) -> u64 {
-        self.start + u64::from(self.count) * 4
+        self.start.saturating_add(u64::from(self.count) * 4)
     }
 
     /// Checks that it lies within the image.
@@ -46,9 +46,9 @@ impl IdTable {
 
     /// Its rows: 256 at most.
     pub(crate) fn read(&self, image: &dyn Image, endian: Endian) -> Result<Vec<u32>> {
-        let mut bytes = vec![0; self.count as usize * 4];
-        image.read_exact_at(self.start, &mut bytes)?;
-        Ok(bytes.as_chunks::<4>().0.iter().map(|word| endian.u32(*word)).collect())
+        let mut words = vec![[0; 4]; self.count as usize];
+        image.read_exact_at(self.start, words.as_flattened_mut())?;
+        Ok(words.into_iter().map(|word| endian.u32(word)).collect())
     }
 }
 

@@ -19,8 +19,10 @@ impl SquashfsVolume {
             return Err(MetadataFault::InodeNumberZero { place }.into());
         }
         let inode_type = base.inode_type.get();
-        let extended = inode_type > EXTENDED_TYPES;
-        let basic = if extended { inode_type - EXTENDED_TYPES } else { inode_type };
+        let (basic, extended) = match inode_type.checked_sub(EXTENDED_TYPES) {
+            Some(basic @ 1..) => (basic, true),
+            _ => (inode_type, false),
+        };
         let Some(file_type) = type_of_number(basic) else {
             return Err(Corruption::InodeType { place, found: inode_type }.into());
         };

@@ -2,7 +2,7 @@
 
 use crate::v4::volume::SquashfsVolume;
 use crate::{Cursor, RawKind, Region, SQUASHFS_INVALID_FRAG, data, dir, inode};
-use packfs_core::{Result, u32_of, usize_of};
+use packfs_core::{Result, len_of, parts_of, u32_of};
 use packfs_format::{InodeId, KernelBlock, KernelCache, KernelRead, KernelReads};
 use std::ops::ControlFlow;
 
@@ -24,7 +24,7 @@ impl SquashfsVolume {
         let mut offset = first;
         while offset <= last {
             let block = self.metadata.block(region, offset)?;
-            let stored = u32_of((block.next - offset).saturating_sub(HEADER_LEN));
+            let stored = u32_of(block.next.saturating_sub(offset).saturating_sub(HEADER_LEN));
             reads.push(KernelRead { offset, stored, decoded: u32_of(block.bytes.len() as u64) });
             offset = block.next;
         }
@@ -44,7 +44,7 @@ impl KernelReads for &SquashfsVolume {
         let layout = &self.geometry.layout;
         let mut end = Cursor::resume(&self.metadata, layout.inodes, "block size", raw.tail)?;
         if let RawKind::File(file) = &raw.kind {
-            end.skip(inode::word_count(*self, file) * 4)?;
+            end.skip(inode::word_count(*self, file).saturating_mul(4))?;
         }
         let mut reads = self.read_from(&layout.inodes, raw.place.at, end.position().at)?;
         let ids = &self.geometry.ids;
@@ -75,15 +75,15 @@ impl KernelReads for &SquashfsVolume {
         let RawKind::File(file) = raw.kind else { return Err(raw.not_a("file")) };
         let block_len = u64::from(self.geometry.layout.block_len);
         let has_fragment = file.fragment != SQUASHFS_INVALID_FRAG;
-        let own_len = if has_fragment { file.file_size / block_len * block_len } else { file.file_size };
+        let own_len = data::blocks_len(*self, &file).min(file.file_size);
         let mut blocks = Vec::new();
         data::file_extents(*self, id, 0..own_len, &mut |extent| {
             let Some(whole) = KernelBlock::of_extent(&extent) else { return ControlFlow::Continue(()) };
-            for start in extent.range().step_by(usize_of(block_len)).filter(|_| !whole.compressed) {
-                let end = (start + block_len).min(whole.range.end);
-                let (offset, len) = (whole.read.offset + start - extent.offset, u32_of(end - start));
+            for range in parts_of(extent.range(), block_len).filter(|_| !whole.compressed) {
+                let passed = range.start.saturating_sub(extent.offset);
+                let (offset, len) = (whole.read.offset.saturating_add(passed), u32_of(len_of(&range)));
                 let read = KernelRead { offset, stored: len, decoded: len };
-                blocks.push(KernelBlock { read, range: start..end, ..whole.clone() });
+                blocks.push(KernelBlock { read, range, ..whole.clone() });
             }
             blocks.extend(Some(whole).filter(|whole| whole.compressed));
             ControlFlow::Continue(())

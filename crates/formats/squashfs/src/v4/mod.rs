@@ -19,6 +19,7 @@ mod options;
 #[allow(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
+    clippy::arithmetic_side_effects,
     reason = "what it indexes and counts is its own"
 )]
 mod pack;

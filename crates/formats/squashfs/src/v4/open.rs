@@ -54,7 +54,7 @@ pub(crate) struct OptionsBlock {
 impl OptionsBlock {
     /// Returns their end.
     pub(crate) fn end(&self) -> u64 {
-        self.at + u64::from(self.len)
+        self.at.saturating_add(self.len.into())
     }
 }
 
@@ -128,7 +128,7 @@ fn read_super_block(image: &dyn Image) -> Result<(SuperBlock, u64)> {
     image.read_exact_at(0, super_block.as_mut_bytes())?;
     let mut at = 0;
     if super_block.s_magic.get() == SQUASHFS_MAGIC_STREAMED {
-        at = len - super_block_len;
+        at = len.saturating_sub(super_block_len);
         image.read_exact_at(at, super_block.as_mut_bytes())?;
         let found = super_block.s_magic.get();
         if found != SQUASHFS_MAGIC {
@@ -284,10 +284,10 @@ fn options(image: &dyn Image, super_block: &SuperBlock, limit: u64) -> Result<Op
     let mut header = [0; METADATA_HEADER_LEN];
     image.read_exact_at(at, &mut header)?;
     let (found, compressed) = HEADER_FORM.word_parts(header);
-    let start = at + METADATA_HEADER_LEN as u64;
-    if usize::from(found) > SQUASHFS_METADATA_SIZE || start + u64::from(found) > limit {
+    let options = OptionsBlock { at: at.saturating_add(METADATA_HEADER_LEN as u64), len: found, compressed };
+    if usize::from(found) > SQUASHFS_METADATA_SIZE || options.end() > limit {
         let place = Place::at("codec options", at);
         return Err(Corruption::OptionsLength { place, found, limit }.into());
     }
-    Ok(Some(OptionsBlock { at: start, len: found, compressed }))
+    Ok(Some(options))
 }

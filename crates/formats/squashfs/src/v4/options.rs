@@ -102,7 +102,7 @@ fn block_len_for(goal: Goal) -> u32 {
 fn own_codec(codec: &CodecSettings, level_is_chosen: bool) -> CodecSettings {
     match codec.clone() {
         CodecSettings::Zlib(zlib) if level_is_chosen && zlib.level >= 11 => {
-            CodecSettings::Zlib(ZlibSettings { level: zlib.level - 1, ..zlib })
+            CodecSettings::Zlib(ZlibSettings { level: zlib.level.saturating_sub(1), ..zlib })
         }
         codec => codec,
     }

@@ -5,7 +5,7 @@
 use crate::SpaceClaims;
 use crate::v4::disk::*;
 use crate::v4::volume::SquashfsVolume;
-use packfs_core::Result;
+use packfs_core::{Result, range_at};
 use packfs_format::SpaceOwner;
 use std::mem::size_of;
 
@@ -17,7 +17,7 @@ impl SquashfsVolume {
         let mut claims = SpaceClaims::default();
         claims.add(0..super_block_len, "superblock");
         let at = geometry.super_block_at;
-        claims.add(at..at + super_block_len, "superblock");
+        claims.add(range_at(at, super_block_len), "superblock");
         if let Some(options) = geometry.options {
             claims.add(super_block_len..options.end(), "codec options");
         }

@@ -50,7 +50,7 @@ impl SetFigures {
     /// prefixes.
     pub(crate) fn is_size_impossible(&self) -> bool {
         let heads = HEADS_LEN_MAX * u64::from(self.count);
-        self.count > 0 && !(1..=self.size + heads).contains(&self.size_found)
+        self.count > 0 && !(1..=self.size.saturating_add(heads)).contains(&self.size_found)
     }
 }
 
@@ -78,7 +78,7 @@ impl SquashfsVolume {
             count: row.count.get(),
             ..SetFigures::default()
         };
-        let (mut names_len, mut values_len) = (0, 0);
+        let (mut names_len, mut values_len) = (0_usize, 0_usize);
         for _ in 0..row.count.get() {
             cursor.reading("xattr");
             let place = cursor.place();
@@ -88,14 +88,14 @@ impl SquashfsVolume {
             let Some(prefix) = prefix(entry.r#type.get()) else {
                 let len = cursor.read::<XattrVal>()?.vsize.get();
                 cursor.skip(u64::from(len))?;
-                figures.unknown += 1;
-                figures.unknown_len += u64::from(len);
+                figures.unknown = figures.unknown.saturating_add(1);
+                figures.unknown_len = figures.unknown_len.saturating_add(len.into());
                 continue;
             };
             let name = full_name(prefix, &suffix, place)?;
             let value = self.value(tables, &mut cursor, entry.r#type.get())?;
-            names_len += name.len() + 1;
-            values_len += value.len();
+            names_len = names_len.saturating_add(name.len()).saturating_add(1);
+            values_len = values_len.saturating_add(value.len());
             if names_len > XATTR_NAMES_LEN_MAX {
                 return Err(Corruption::XattrNames { place }.into());
             }
@@ -106,7 +106,7 @@ impl SquashfsVolume {
                 return Err(Corruption::XattrTwice { place }.into());
             }
         }
-        figures.size = (names_len + values_len) as u64;
+        figures.size = names_len.saturating_add(values_len) as u64;
         Ok((xattrs, figures))
     }
 
@@ -138,7 +138,7 @@ fn full_name(prefix: &[u8], suffix: &[u8], place: Place) -> Result<Vec<u8>> {
     let fault = match suffix {
         [] => "empty name",
         _ if suffix.contains(&0) => "name with a NUL byte",
-        _ if prefix.len() + suffix.len() > NAME_LEN_MAX => "name longer than 255 bytes",
+        _ if prefix.len().saturating_add(suffix.len()) > NAME_LEN_MAX => "name longer than 255 bytes",
         _ => return Ok([prefix, suffix].concat()),
     };
     Err(Corruption::XattrName { place, fault }.into())

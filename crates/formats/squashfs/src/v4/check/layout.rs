@@ -121,7 +121,7 @@ fn table_refusals(table: &Table, limit: u64, found: &mut Vec<(&'static str, Stri
         found.push((name, format!("ends at {end:#x}, not at {limit:#x}; {REFUSED_BY_LINUX}")));
     }
     let next = table.positions.iter().skip(1).chain([&table.list_start]);
-    if table.positions.iter().zip(next).any(|(at, next)| next - at > BLOCK_DISTANCE_MAX) {
+    if table.positions.iter().zip(next).any(|(at, next)| next.saturating_sub(*at) > BLOCK_DISTANCE_MAX) {
         found.push((name, format!("its blocks lie apart; {REFUSED_BY_LINUX}")));
     }
 }

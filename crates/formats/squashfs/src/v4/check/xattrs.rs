@@ -40,10 +40,10 @@ impl SquashfsVolume {
             let read = self.xattr_set(index, place);
             let Some((_, figures)) = report.refused(format_args!("xattr set {index}"), read)? else {
                 // Refused sets were read as well, up to an unknown position.
-                bytes += XATTR_TOTAL_LEN_MAX as u64;
+                bytes = bytes.saturating_add(XATTR_TOTAL_LEN_MAX as u64);
                 continue;
             };
-            bytes += figures.size + figures.unknown_len;
+            bytes = bytes.saturating_add(figures.size).saturating_add(figures.unknown_len);
             let place = format_args!("xattr set {index}").to_string();
             if figures.count == 0 {
                 report.error(&place, NO_XATTRS);
