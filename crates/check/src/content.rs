@@ -19,7 +19,7 @@ pub struct ContentReport {
     /// Files of which a part cannot be decoded.
     pub damaged_files: u64,
     /// Bytes stored uncompressed, so that no codec and no checksum detects damage.
-    pub unvouched_bytes: u64,
+    pub unverifiable_bytes: u64,
 }
 
 /// Decodes everything. Each damaged file is reported once, with its first fault; decoding continues
@@ -49,7 +49,7 @@ pub fn content(
         files: wanted.len() as u64,
         file_bytes: bytes,
         damaged_files: faults.len() as u64,
-        unvouched_bytes: unvouched(engine, &wanted),
+        unverifiable_bytes: unvouched(engine, &wanted),
     };
     for (file, fault) in faults {
         let node = nodes[file];

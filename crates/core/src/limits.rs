@@ -158,7 +158,7 @@ impl Limits {
 fn over(subject: &str, limit: Limit, fault: std::fmt::Arguments<'_>) -> Error {
     let option = LIMITS[limit as usize].option;
     Error::limit(subject, fault)
-        .hint(format!("--{option} allows more, or none for no such limit, if you trust where it comes from"))
+        .hint(format!("--{option} allows more, or none for no such limit, for trusted input"))
 }
 
 /// Counts what is met of one input, and refuses it as soon as it is too much.

@@ -159,9 +159,9 @@ pub struct BlocksPlaced {
     /// Bytes in those blocks.
     pub run_bytes: u64,
     /// Number of tails in [`BlocksPlaced::borrowed`].
-    pub borrowed_tails: u64,
+    pub duplicate_tails: u64,
     /// Their length, in bytes.
-    pub borrowed_bytes: u64,
+    pub duplicate_tail_bytes: u64,
 }
 
 impl Placed<Blocks> {

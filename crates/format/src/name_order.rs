@@ -32,7 +32,7 @@ impl NameOrder {
             self.fault = Some(match name == before.as_slice() {
                 true => format!("two entries \"{}\"", escaped(name)),
                 false => {
-                    format!("entry \"{}\" stands behind \"{}\", out of order", escaped(name), escaped(before))
+                    format!("entry \"{}\" follows \"{}\", out of order", escaped(name), escaped(before))
                 }
             });
         }

@@ -89,7 +89,7 @@ impl Session {
         let fields = bases.iter().map(|base| fields(&base.bytes, &[])).collect();
         let valid = |base: &Base| match tried(&base.bytes) {
             Ok(Outcome::Read(digest)) => Some(digest),
-            // More is lost than can be mended: that is valid, too.
+            // More is lost than can be repaired: that is valid, too.
             Ok(Outcome::Refused(_)) | Err(_) => None,
         };
         let digests = bases.iter().map(valid).collect();

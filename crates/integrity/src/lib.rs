@@ -24,7 +24,7 @@ pub use fs_verity::{FsVerityOptions, fs_verity_digest};
 pub use hex::{from_hex, to_hex};
 pub use paths::{public_key_path, recovery_path, signature_path};
 pub use recovery::{
-    RecoveryIndex, RecoveryParams, RecoveryState, mend, mend_copy, protect, survey, survey_beside,
+    RecoveryIndex, RecoveryParams, RecoveryState, protect, repair, repair_copy, survey, survey_beside,
 };
 pub use replace::Replacement;
 pub use signature::{NewKeys, SigningKey, VerifyingKey, new_signing_keys};

@@ -48,7 +48,7 @@ pub fn new_signing_keys(password: Option<String>) -> Result<NewKeys> {
         let secret = pair.sk.to_box(None)?.into_string();
         Ok(NewKeys { secret, public: pair.pk.to_box()?.into_string() })
     };
-    make().map_err(|error| Error::failed(format!("cannot make keys: {error}")))
+    make().map_err(|error| Error::failed(format!("cannot create keys: {error}")))
 }
 
 /// A secret key, ready to sign.

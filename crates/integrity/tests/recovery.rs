@@ -2,7 +2,7 @@
 //! irrelevant.
 
 use packfs_core::{Error, ErrorKind, Image, Result, Silent};
-use packfs_integrity::{RecoveryIndex, RecoveryParams, RecoveryState, mend, protect, survey};
+use packfs_integrity::{RecoveryIndex, RecoveryParams, RecoveryState, protect, repair, survey};
 use packfs_testkit::Random;
 use sha2::Digest;
 use std::fs::File;
@@ -52,13 +52,13 @@ fn contents(file: &File) -> Vec<u8> {
 }
 
 /// Returns the state of a damaged image, and the repaired bytes.
-fn mended(image: &Bytes, recovery: &[u8]) -> (Result<RecoveryState>, Vec<u8>) {
+fn repaired(image: &Bytes, recovery: &[u8]) -> (Result<RecoveryState>, Vec<u8>) {
     let recovery = bytes(recovery);
     let outcome = RecoveryIndex::read(&recovery).and_then(|index| {
         let state = survey(image, &recovery, &index, 2, &Silent)?;
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&image.bytes, 0).unwrap();
-        mend(image, &recovery, &index, &state, &file, 2, &Silent)?;
+        repair(image, &recovery, &index, &state, &file, 2, &Silent)?;
         Ok((state, contents(&file)))
     });
     match outcome {
@@ -99,7 +99,7 @@ fn repairs_any_blocks_up_to_the_requested_number() {
                 _ => damaged[end - 1] ^= 1,
             }
         }
-        let (state, back) = mended(&bytes(&damaged), &recovery);
+        let (state, back) = repaired(&bytes(&damaged), &recovery);
         let state = state.unwrap_or_else(|e| panic!("{len} bytes, {percent} %, {count} lost: {e}"));
         assert!(back == whole, "{len} bytes, {percent} %, {count} lost");
         assert_eq!(state.lost.len(), lost.len());
@@ -115,7 +115,7 @@ fn refuses_one_block_too_many_without_changes() {
     for block in 0..11 {
         damaged[block * 4096 * 7] ^= 1;
     }
-    let (state, back) = mended(&bytes(&damaged), &recovery);
+    let (state, back) = repaired(&bytes(&damaged), &recovery);
     let error = state.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(
@@ -124,7 +124,7 @@ fn refuses_one_block_too_many_without_changes() {
     );
     assert!(back == damaged);
     damaged[0] ^= 1;
-    assert!(mended(&bytes(&damaged), &recovery).1 == whole);
+    assert!(repaired(&bytes(&damaged), &recovery).1 == whole);
 }
 
 #[test]
@@ -143,26 +143,26 @@ fn damage_to_the_recovery_file_costs_only_the_damaged_blocks() {
     for at in [0, 2 * 4096, 4 * 4096 + 4095, parity_at, parity_at + 4 * 4096 + 99] {
         worn[at] ^= 1;
     }
-    let (state, back) = mended(&bytes(&image), &worn);
+    let (state, back) = repaired(&bytes(&image), &worn);
     let state = state.unwrap();
     assert!(back == whole);
     assert_eq!((state.lost.len(), state.good_recovery.len()), (81, 81));
     // One more recovery block.
     worn[recovery_at(80)] ^= 1;
-    assert!(mended(&bytes(&image), &worn).0.unwrap_err().to_string().contains("only 80"));
+    assert!(repaired(&bytes(&image), &worn).0.unwrap_err().to_string().contains("only 80"));
     worn[recovery_at(80)] ^= 1;
     // One more page.
     worn[4096] ^= 1;
-    assert!(mended(&bytes(&image), &worn).0.unwrap_err().to_string().contains("6 of 10 pages"));
+    assert!(repaired(&bytes(&image), &worn).0.unwrap_err().to_string().contains("6 of 10 pages"));
     // Truncated inside the recovery blocks: the index at the beginning is enough.
     image.copy_from_slice(&whole);
     image[7 * 4096] ^= 1;
-    assert!(mended(&bytes(&image), &recovery[..recovery_at(1)]).1 == whole);
-    assert!(mended(&bytes(&image), &recovery[..4 * 4096]).0.is_err());
+    assert!(repaired(&bytes(&image), &recovery[..recovery_at(1)]).1 == whole);
+    assert!(repaired(&bytes(&image), &recovery[..4 * 4096]).0.is_err());
     // Only the recovery pages at the end are left, at their position.
     let mut behind = recovery.clone();
     behind[..recovery_at(100)].fill(0);
-    assert!(mended(&bytes(&image), &behind).1 == whole);
+    assert!(repaired(&bytes(&image), &behind).1 == whole);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn unreadable_blocks_are_lost_and_repaired() {
     let whole = Random::new(4).noise(64 * 4096);
     let (_, recovery) = made(&whole, 10, 1);
     let image = Bytes { bytes: whole.clone(), unreadable: Some((8192 + 100, 4 * 4096 + 1)) };
-    let (state, back) = mended(&image, &recovery);
+    let (state, back) = repaired(&image, &recovery);
     assert_eq!(state.unwrap().lost, [2, 3, 4]);
     assert!(back == whole);
 }
@@ -179,13 +179,13 @@ fn unreadable_blocks_are_lost_and_repaired() {
 fn repairs_a_truncated_image_and_keeps_appended_data() {
     let whole = Random::new(5).noise(64 * 4096 + 9);
     let (_, recovery) = made(&whole, 10, 2);
-    let (state, back) = mended(&bytes(&whole[..60 * 4096 + 4]), &recovery);
+    let (state, back) = repaired(&bytes(&whole[..60 * 4096 + 4]), &recovery);
     assert_eq!(state.unwrap().lost, [60, 61, 62, 63, 64]);
     assert!(back == whole);
     let longer = [&whole[..], b"appended"].concat();
-    let (state, back) = mended(&bytes(&longer), &recovery);
+    let (state, back) = repaired(&bytes(&longer), &recovery);
     let state = state.unwrap();
-    assert!(state.is_whole() && state.beyond == 8 && back == longer);
+    assert!(state.is_intact() && state.beyond == 8 && back == longer);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn refuses_invalid_recovery_files() {
         }
         let mut image = whole.clone();
         image[random.below(whole.len() as u64) as usize] ^= 1;
-        let (state, back) = mended(&bytes(&image), &worn);
+        let (state, back) = repaired(&bytes(&image), &worn);
         assert!(state.is_err() || back == whole);
     }
 }

@@ -275,7 +275,7 @@ fn create_temporary(path: &Path) -> Result<(File, Option<PathBuf>)> {
             Err(error) => return Err(Error::io(format!("cannot create {path:?}"), error)),
         }
     }
-    Err(Error::failed(format!("cannot create a temporary file beside {path:?}")))
+    Err(Error::failed(format!("cannot create a temporary file in the directory of {path:?}")))
 }
 
 /// Creates an unnamed file for spooled data, in the directory of `path` if that is or will be a

@@ -42,15 +42,15 @@ pub struct PackReport {
     /// Bytes in those blocks.
     pub run_bytes: u64,
     /// Small files and tails that equal the beginning of another file's block.
-    pub borrowed_tails: u64,
+    pub duplicate_tails: u64,
     /// Their length, in bytes.
-    pub borrowed_bytes: u64,
+    pub duplicate_tail_bytes: u64,
     /// Bytes that are holes.
     pub hole_bytes: u64,
     /// Fragment blocks.
-    pub shared_blocks: u64,
+    pub fragment_blocks: u64,
     /// Bytes in fragment blocks or the packed stream, before and after compression.
-    pub shared: Stored,
+    pub fragments: Stored,
     /// True if small files lie so far from their neighbors in the tree that the kernel, which keeps
     /// three SquashFS fragment blocks, decodes blocks again when it reads the tree in order.
     pub far_apart: bool,

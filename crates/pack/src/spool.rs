@@ -51,7 +51,7 @@ impl Spool {
             None => nameless_file(&self.output)?,
         };
         file.write_all_at(&self.memory, self.file_len)
-            .or_io(|| format!("cannot write a temporary file beside {:?}", self.output))?;
+            .or_io(|| format!("cannot write a temporary file in the directory of {:?}", self.output))?;
         self.file = Some(file);
         self.file_len += self.memory.len() as u64;
         self.memory = Vec::new();
@@ -62,7 +62,7 @@ impl Spool {
     pub(crate) fn read(&self, start: u64, buf: &mut [u8]) -> Result<()> {
         let in_file = self.file_len.saturating_sub(start).min(buf.len() as u64) as usize;
         let (front, back) = buf.split_at_mut(in_file);
-        let failed = || format!("cannot read a temporary file beside {:?}", self.output);
+        let failed = || format!("cannot read a temporary file in the directory of {:?}", self.output);
         if let (Some(file), false) = (&self.file, front.is_empty()) {
             file.read_exact_at(front, start).or_io(failed)?;
         }

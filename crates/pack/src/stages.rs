@@ -194,7 +194,7 @@ impl Packing<'_> {
             codec: self.format.codec_name(),
             skipped: stored.skipped,
             classes: stored.classes.rows,
-            shared: BeforeAndAfter { bytes: stored.classes.shared_bytes, ..report.shared },
+            fragments: BeforeAndAfter { bytes: stored.classes.shared_bytes, ..report.fragments },
             base_blocks,
             base_bytes,
             ..report

@@ -313,7 +313,7 @@ fn program(image: &Arc<dyn Image>, head: &Head) -> Foreign {
     for offset in [end, padded] {
         let Ok(rest) = SliceImage::new(Arc::clone(image), offset, None) else { continue };
         if let (true, Ok(Some(format))) = (offset > 0, packfs_formats::probe(&rest)) {
-            let what = format!("{what} with a {} image behind it", format.name());
+            let what = format!("{what} with a {} image after it", format.name());
             let hint = format!("--offset {offset} reads it, as in packfs ls FILE --offset {offset}");
             return Foreign { what, hint, is_alone: false };
         }

@@ -157,8 +157,8 @@ pub mod integrity {
     pub use packfs_integrity::{
         DigestFacts, FsVerityOptions, HashAlgorithm, NewKeys, RecoveryIndex, RecoveryParams, RecoveryState,
         Replacement, SigningKey, TreeDigest, TreeDigests, VerifyingKey, VerityOptions, VerityParams,
-        VerityReport, digest_tree, find_appended, from_hex, fs_verity_digest, mend, mend_copy,
-        new_signing_keys, protect, public_key_path, read_verity, recovery_path, signature_path, survey,
+        VerityReport, digest_tree, find_appended, from_hex, fs_verity_digest, new_signing_keys, protect,
+        public_key_path, read_verity, recovery_path, repair, repair_copy, signature_path, survey,
         survey_beside, to_hex, verify_verity, write_verity,
     };
 }

@@ -125,7 +125,7 @@ fn runs_are_stored_once_and_everybody_reads_them() {
             "always" => (3, 777 + 5000 + BLOCK as u64 - 1),
             _ => (0, 0),
         };
-        assert_eq!((report.borrowed_tails, report.borrowed_bytes), lent, "{what}: {report:?}");
+        assert_eq!((report.duplicate_tails, report.duplicate_tail_bytes), lent, "{what}: {report:?}");
         all_read(&image, &tree, &contents, &what);
 
         let options = [("fragments", fragments), ("duplicates", "files")];
@@ -172,7 +172,10 @@ fn runs_stay_where_an_image_is_made_on_another() {
     assert_eq!(old.run_files, in_others);
     let again = packfs::repack(path("old"), path("again")).sync(false).run().unwrap();
     assert_eq!((again.run_files, again.run_bytes), (old.run_files, old.run_bytes));
-    assert_eq!((again.borrowed_tails, again.borrowed_bytes), (old.borrowed_tails, old.borrowed_bytes));
+    assert_eq!(
+        (again.duplicate_tails, again.duplicate_tail_bytes),
+        (old.duplicate_tails, old.duplicate_tail_bytes)
+    );
     assert!(again.image_len <= old.image_len, "{again:?}");
 
     let mut log = std::fs::read(source.join("log")).unwrap();
@@ -181,7 +184,10 @@ fn runs_stay_where_an_image_is_made_on_another() {
     let based = wished(packfs::pack(&source, path("based"))).base(path("old")).run().unwrap();
     let full = wished(packfs::pack(&source, path("full"))).run().unwrap();
     assert_eq!((based.run_files, based.run_bytes), (full.run_files, full.run_bytes));
-    assert_eq!((based.borrowed_tails, based.borrowed_bytes), (full.borrowed_tails, full.borrowed_bytes));
+    assert_eq!(
+        (based.duplicate_tails, based.duplicate_tail_bytes),
+        (full.duplicate_tails, full.duplicate_tail_bytes)
+    );
     assert!(based.base_blocks > 10, "{based:?}");
     let (found, findings) = read_image(&path("based"));
     assert!(findings.is_empty(), "{findings:?}");

@@ -40,7 +40,7 @@ fn restores_contents_of_every_size() {
     for len in lens {
         assert!(std::fs::read(place.target().join(len.to_string())).unwrap() == noise(len), "{len} bytes");
     }
-    assert_eq!((report.files, report.not_made), (6, 0));
+    assert_eq!((report.files, report.not_created), (6, 0));
     assert_eq!(report.not_restored, []);
 }
 
@@ -145,7 +145,7 @@ fn counts_what_cannot_be_restored_without_privileges_and_drops_set_id_bits() {
         let expected =
             [(LossKind::Owner, 1), (LossKind::SetId, 2), (LossKind::Xattr, 1), (LossKind::Device, 1)];
         assert_eq!(counts, expected, "{:?}", report.not_restored);
-        assert_eq!(report.not_made, 1);
+        assert_eq!(report.not_created, 1);
         assert_eq!(report.not_restored[0].examples[0].path.to_string(), "foreign");
         let mode = |name: &str| std::fs::metadata(place.target().join(name)).unwrap().mode() & 0o7777;
         assert_eq!((mode("foreign"), mode("own"), mode("tagged")), (0o755, 0o755, 0o444));
@@ -234,7 +234,7 @@ fn skips_devices_on_request() {
     fake.add(ROOT, b"null", InodeKind::CharDevice(DeviceNumber { major: 1, minor: 3 }));
     let options = UnpackOptions { devices: false, ..UnpackOptions::default() };
     let report = unpack_with(fake, &place.target(), &options).unwrap();
-    assert_eq!((report.not_made, report.not_restored.len()), (1, 0));
+    assert_eq!((report.not_created, report.not_restored.len()), (1, 0));
     assert!(!place.target().join("null").exists());
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<(Vec<u8>, PathBuf)>> {
                 format!("cannot pack {before:?} and {path:?} side by side: both are called \"{name}\"");
             return Err(Error::usage(fault)
                 .hint("rename one of them, or pack a directory that holds both")
-                .hint("--merge puts what directories hold together"));
+                .hint("--merge merges the contents of directories"));
         }
         tops.push((name, path.clone()));
     }
@@ -42,7 +42,7 @@ pub(crate) fn name_of(path: &Path) -> Result<Vec<u8>> {
     let name = meant.file_name().map(|name| name.as_bytes().to_vec());
     name.ok_or_else(|| {
         Error::usage(format!("{path:?} has no name to be called by in the image"))
-            .hint("give it as the only source, and its contents are the root")
+            .hint("as the only source, its contents become the root")
     })
 }
 

@@ -7,22 +7,16 @@ use std::path::Path;
 
 /// Exit codes and what each says, as docs/guide/cli.md has them.
 const EXIT_STATUS: [(&str, &str); 7] = [
-    ("0", "Done: all that was asked for."),
+    ("0", "Success: the request was fulfilled completely."),
     (
         "1",
-        "Failed, also where the input holds more than a limit allows. Of diff: the two differ; of digest: a digest is not \
-         the one given; of unpack \\-\\-strict and pack \\-\\-keep\\-going: done in part.",
+        "Failure, or input beyond a limit. diff: the two differ; digest: a digest differs from the expected one; unpack \
+         \\-\\-strict and pack \\-\\-keep\\-going: partial success.",
     ),
-    ("2", "Wrong usage."),
-    (
-        "3",
-        "The input is corrupt: it breaks the rules of its own format; of ls and unpack: what is sound was given.",
-    ),
-    ("4", "The input is unsupported: it may be fine, but packfs does not know it."),
-    (
-        "129, 130, 143",
-        "Stopped by SIGHUP, SIGINT, SIGTERM; nothing half\\-done is left under the name of the output.",
-    ),
+    ("2", "Usage error."),
+    ("3", "Corrupt input: it violates the rules of its own format; ls and unpack output the undamaged part."),
+    ("4", "Unsupported input: it may be valid, but packfs does not support it."),
+    ("129, 130, 143", "Ended by SIGHUP, SIGINT, SIGTERM; no partial file remains under the output name."),
     ("141", "Standard output was closed early."),
 ];
 
@@ -31,7 +25,7 @@ const EXIT_STATUS: [(&str, &str); 7] = [
 ///
 /// Errors: `Io`.
 pub fn write(command: clap::Command, dir: &Path) -> Result<()> {
-    std::fs::create_dir_all(dir).or_io(|| format!("cannot make {dir:?}"))?;
+    std::fs::create_dir_all(dir).or_io(|| format!("cannot create {dir:?}"))?;
     let mut command = command.disable_help_subcommand(true);
     command.build();
     write_pages(&command, dir).or_io(|| format!("cannot write manual pages to {dir:?}"))

@@ -59,7 +59,12 @@ fn every_damaged_file_is_found_and_all_others_are_decoded() {
         let report = content(&engine, &loaded, &Silent, &mut |finding| found.push(finding)).unwrap();
         assert_eq!(
             report,
-            ContentReport { files: 5, file_bytes: 140 + (1 << 40), damaged_files: 3, unvouched_bytes: 110 }
+            ContentReport {
+                files: 5,
+                file_bytes: 140 + (1 << 40),
+                damaged_files: 3,
+                unverifiable_bytes: 110
+            }
         );
         assert!(found.iter().all(|finding| finding.severity == Severity::Error));
         let places: Vec<_> = found.iter().map(|finding| finding.place.as_str()).collect();

@@ -79,7 +79,7 @@ impl Opts {
         }
         let mut out = Out::stdout();
         out.line(format_args!(
-            "{}: {output:?} ({}) mends up to {} of {} of {}",
+            "{}: {output:?} ({}) repairs up to {} of {} of {}",
             "protected".green().bold(),
             text::size(params.file_len()),
             text::count(params.recovery_count.into()),
@@ -104,7 +104,7 @@ pub struct Document<'a> {
     block_size: u32,
     /// Blocks of the image.
     blocks: u32,
-    /// Recovery blocks: as many lost blocks can be mended.
+    /// Recovery blocks: as many lost blocks can be repaired.
     recovery_blocks: u32,
 }
 

@@ -1,4 +1,4 @@
-//! `packfs repair`: mends an image by its recovery data.
+//! `packfs repair`: repairs an image by its recovery data.
 
 use crate::args::SandboxArg;
 use crate::out::json;
@@ -59,7 +59,7 @@ pub struct Opts {
 const EXAMPLES: &str = "\
 Examples:
   packfs repair root.sqfs                       uses root.sqfs.rec
-  packfs repair --dry-run root.sqfs && echo whole
+  packfs repair --dry-run root.sqfs && echo intact
   packfs repair /dev/sdb1 --recovery root.rec --in-place
   packfs repair root.sqfs -o repaired.sqfs
 
@@ -85,7 +85,7 @@ impl Opts {
             let (index, state) = self.repair(target, bars)?;
             bars.finish();
             self.tell(&index, &state)?;
-            let is_damaged = self.dry_run && !state.is_whole();
+            let is_damaged = self.dry_run && !state.is_intact();
             Ok(if is_damaged { ExitCode::from(ErrorKind::Corrupt.exit_code()) } else { ExitCode::SUCCESS })
         })
     }
@@ -128,18 +128,18 @@ impl Opts {
         let file = FileImage::open(&self.recovery_path())?;
         let index = RecoveryIndex::read(&file)?;
         let state = integrity::survey(&image, &file, &index, self.work.jobs(), bars)?;
-        let nothing_to_do = state.is_whole() && self.output.is_none();
+        let nothing_to_do = state.is_intact() && self.output.is_none();
         match target {
             Target::None => {}
             _ if nothing_to_do => {}
             Target::Image(out) => {
                 let out = out?;
-                integrity::mend(&image, &file, &index, &state, &out, self.work.jobs(), bars)?;
+                integrity::repair(&image, &file, &index, &state, &out, self.work.jobs(), bars)?;
                 out.sync_all().or_io(|| format!("cannot write to {:?}", self.image))?;
             }
             Target::Copy(copy) => {
                 let copy = copy?;
-                integrity::mend_copy(&image, &file, &index, &state, copy.file(), self.work.jobs(), bars)?;
+                integrity::repair_copy(&image, &file, &index, &state, copy.file(), self.work.jobs(), bars)?;
                 self.name_copy(copy)?;
             }
         }
@@ -161,15 +161,15 @@ impl Opts {
         if self.json {
             return json::print(&Document {
                 image: json::Bytes::from(&self.image),
-                whole: state.is_whole(),
-                can_be_mended: state.can_be_mended(),
-                mended: !self.dry_run && !state.is_whole(),
+                intact: state.is_intact(),
+                repairable: state.is_repairable(),
+                repaired: !self.dry_run && !state.is_intact(),
                 block_size: params.block_len,
                 blocks: params.data_count,
                 lost_blocks: &state.lost,
                 recovery_blocks: params.recovery_count,
                 good_recovery_blocks: state.good_recovery.len(),
-                bytes_beyond: state.beyond,
+                trailing_bytes: state.beyond,
             });
         }
         let mut out = Out::stdout();
@@ -180,27 +180,27 @@ impl Opts {
             text::size(params.block_len.into())
         );
         let good = text::count(state.good_recovery.len() as u64);
-        match (state.is_whole(), self.dry_run, state.can_be_mended()) {
+        match (state.is_intact(), self.dry_run, state.is_repairable()) {
             (true, ..) if self.work.quiet => {}
-            (true, ..) => out.line(format_args!("{}: nothing is lost", "whole".green().bold()))?,
+            (true, ..) => out.line(format_args!("{}: nothing is lost", "intact".green().bold()))?,
             (false, true, true) => {
-                out.line(format_args!("{}: {lost} {of}; up to {good} can be mended", "lost".red().bold()))?;
+                out.line(format_args!("{}: {lost} {of}; up to {good} can be repaired", "lost".red().bold()))?;
             }
             (false, true, false) => {
-                out.line(format_args!("{}: {lost} {of}; only {good} can be mended", "lost".red().bold()))?;
+                out.line(format_args!("{}: {lost} {of}; only {good} can be repaired", "lost".red().bold()))?;
             }
             (false, false, _) if self.work.quiet => {}
-            (false, false, _) => out.line(format_args!("{}: {lost} {of}", "mended".green().bold()))?,
+            (false, false, _) => out.line(format_args!("{}: {lost} {of}", "repaired".green().bold()))?,
         }
         let lost_recovery = params.recovery_count as usize - state.good_recovery.len();
         if lost_recovery > 0 || index.damaged_pages.0 > 0 {
             report::warning(
-                "the recovery data are damaged, too; packfs protect makes new ones of the mended image",
+                "the recovery data is damaged, too; packfs protect creates it anew from the repaired image",
             );
         }
         if state.beyond > 0 && !self.work.quiet {
             let beyond = text::size(state.beyond);
-            out.line(format_args!("{beyond} behind what is protected are as they were"))?;
+            out.line(format_args!("{beyond} after the protected bytes are unchanged"))?;
         }
         out.finish()
     }
@@ -213,11 +213,11 @@ pub struct Document<'a> {
     #[serde(flatten)]
     image: json::Bytes<'a, json::Image>,
     /// True if nothing was lost.
-    whole: bool,
-    /// True if everything lost can be mended.
-    can_be_mended: bool,
-    /// True if it was mended.
-    mended: bool,
+    intact: bool,
+    /// True if everything lost can be repaired.
+    repairable: bool,
+    /// True if it was repaired.
+    repaired: bool,
     /// Length of a block.
     block_size: u32,
     /// Blocks of the image.
@@ -229,5 +229,5 @@ pub struct Document<'a> {
     /// Recovery blocks that are intact.
     good_recovery_blocks: usize,
     /// Bytes after the protected ones.
-    bytes_beyond: u64,
+    trailing_bytes: u64,
 }

@@ -202,7 +202,7 @@ fn summary(report: &UnpackReport) -> String {
         }
     }
     let mut line = format!("unpacked {}", parts.join(", "));
-    for (count, what) in [(report.skipped, "kept as they were"), (report.not_made, "not made")] {
+    for (count, what) in [(report.skipped, "existing ones kept"), (report.not_created, "not created")] {
         if count > 0 {
             line += &format!("; {} {what}", text::count(count));
         }

@@ -298,9 +298,9 @@ fn a_wrong_entry_is_refused_by_its_number_with_what_is_allowed() {
         ("f /conf/x 0644 0 0", 1, &["--add 2", "symbolic link to \"etc\"", "hint: name the path"]),
         ("f /etc/kept/x 0644 0 0", 1, &["--add 2", "below a file"]),
         ("h /a /etc", 1, &["--add 2", "a directory"]),
-        ("h /a /nothing", 1, &["--add 2", "nothing in the image"]),
+        ("h /a /nothing", 1, &["--add 2", "the image has no such path"]),
         ("h /a /a", 1, &["circle"]),
-        ("m /nothing 0644 0 0", 1, &["--add 2", "nothing in the image"]),
+        ("m /nothing 0644 0 0", 1, &["--add 2", "the image has no such path"]),
         ("m /etc target=x", 2, &["key \"target\"", "of a modify the keys mode"]),
         ("f / 0644 0 0", 1, &["--add 2", "the root must be a directory"]),
     ] {

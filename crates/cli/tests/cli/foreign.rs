@@ -138,7 +138,7 @@ fn finds_the_image_behind_a_program() {
     let end = 0xf80;
     fs::write(fixture.path("app"), [&program[..end], &image].concat()).unwrap();
     let run = fixture.run(["ls", "app"]);
-    assert_refused(&run, "an AppImage with a squashfs image behind it", &format!("--offset {end}"));
+    assert_refused(&run, "an AppImage with a squashfs image after it", &format!("--offset {end}"));
     fixture.run(["ls", "app", "--offset", &end.to_string()]).done();
     // Offsets of a hostile program lead nowhere.
     program[40..48].copy_from_slice(&u64::MAX.to_le_bytes());

@@ -86,7 +86,7 @@ pub fn server_pid(fixture: &Fixture, place: &Place) -> Pid {
 fn listed(fixture: &Fixture, place: &Place) -> serde_json::Value {
     let list = fixture.run(["mount", "--list", "--json"]).json();
     let at = place.path().to_str().unwrap();
-    list.as_array().unwrap().iter().find(|row| row["at"] == at).cloned().unwrap_or_default()
+    list.as_array().unwrap().iter().find(|row| row["mount_point"] == at).cloned().unwrap_or_default()
 }
 
 /// A folder with an odd tree in `odd` and images of it.
@@ -253,7 +253,7 @@ fn signals_unmount_and_readers_may_finish() {
         wait_for("the server to end", || rustix::process::test_kill_process(pid).is_err());
         let list = fixture.run(["mount", "--list", "--json"]).json();
         let at = place.path().to_str().unwrap();
-        assert!(list.as_array().unwrap().iter().all(|row| row["at"] != at), "{list}");
+        assert!(list.as_array().unwrap().iter().all(|row| row["mount_point"] != at), "{list}");
     }
 }
 
@@ -285,7 +285,7 @@ fn what_a_killed_server_leaves_is_cleared() {
     wait_for("the kernel to notice", || fs::read_dir(place.path()).is_err());
     fixture
         .run(["mount", "--fuse", "root.sqfs", "at"])
-        .failed(1, &["the server of the mount there is gone", "packfs umount"]);
+        .failed(1, &["the server of the mount there has ended", "packfs umount"]);
     fixture.run(["umount", "at"]).failed(1, &["in use", "--lazy"]);
     fixture.run(["umount", "--lazy", "at"]).done();
     assert!(!place.is_mounted());
@@ -507,7 +507,7 @@ fn what_a_mount_recorded_is_packed_in_front() {
     let run = fixture.run(["pack", "rootfs", "lost.sqfs", "--trace", "lost"]);
     assert_eq!(run.code, Some(0));
     assert!(
-        run.stderr.contains("the trace names what is not packed") && run.stderr.contains("gone"),
+        run.stderr.contains("the trace names paths that are not packed") && run.stderr.contains("gone"),
         "{}",
         run.stderr
     );

@@ -96,12 +96,12 @@ fn the_summary_is_a_json_object_with_the_documented_keys() {
         "duplicate_bytes",
         "run_files",
         "run_bytes",
-        "lent_tails",
-        "lent_bytes",
+        "duplicate_tails",
+        "duplicate_tail_bytes",
         "hole_bytes",
-        "shared_blocks",
-        "shared_bytes",
-        "shared_stored_bytes",
+        "fragment_blocks",
+        "fragment_bytes",
+        "fragment_stored_bytes",
         "plain_bytes",
         "classes",
         "stages",
@@ -359,7 +359,7 @@ fn the_report_names_classes_stages_and_what_is_stored() {
     let fixture = Fixture::with_tree();
     let run = fixture.run(["pack", "rootfs", "root.sqfs", "--report"]);
     let text = run.done().text();
-    for words in ["what takes the space:", "names and inodes", "time: order"] {
+    for words in ["space by class:", "names and inodes", "time: order"] {
         assert!(text.contains(words), "{words}: {text}");
     }
     let json = fixture.run(["pack", "rootfs", "again.sqfs", "--json"]).json();

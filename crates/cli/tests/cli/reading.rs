@@ -10,7 +10,9 @@ fn unpacks_what_was_packed() {
     assert!(run.done().text().starts_with("unpacked 4 files ("), "{}", run.text());
     assert_same_files(&fixture.path("rootfs"), &fixture.path("out"));
     let json = fixture.run(["unpack", "root.sqfs", "again", "--json"]).json();
-    for key in ["files", "file_bytes", "directories", "symlinks", "special_files", "hard_links", "not_made"] {
+    for key in
+        ["files", "file_bytes", "directories", "symlinks", "special_files", "hard_links", "not_created"]
+    {
         assert!(json[key].is_u64(), "{key}: {json}");
     }
     assert_eq!(json["not_restored"].as_array().map(Vec::len), Some(0));

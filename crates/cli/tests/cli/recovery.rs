@@ -21,7 +21,7 @@ fn overwrite(fixture: &Fixture, name: &str, at: u64, len: usize) {
 fn repairs_up_to_the_requested_loss_and_refuses_more() {
     let (fixture, bytes) = with_noise(100 * 4096 + 77);
     let told = fixture.run(["protect", "image", "--percent", "10"]);
-    assert!(told.done().text().contains("mends up to 11 of 101 blocks of 4.0 KiB"), "{}", told.text());
+    assert!(told.done().text().contains("repairs up to 11 of 101 blocks of 4.0 KiB"), "{}", told.text());
     fixture.run(["repair", "image", "--dry-run"]).done();
     // One burst, and the last block, which is short.
     overwrite(&fixture, "image", 7 * 4096 + 5, 9 * 4096);
@@ -29,20 +29,20 @@ fn repairs_up_to_the_requested_loss_and_refuses_more() {
     let damaged = fixture.bytes("image");
     let look = fixture.run(["repair", "image", "-n"]);
     assert_eq!(look.code, Some(3));
-    assert_eq!(look.text(), "lost: 11 blocks of 101 of 4.0 KiB; up to 11 can be mended\n");
+    assert_eq!(look.text(), "lost: 11 blocks of 101 of 4.0 KiB; up to 11 can be repaired\n");
     assert!(fixture.bytes("image") == damaged);
-    fixture.run(["repair", "image", "-o", "mended", "-q"]).done();
-    assert!(fixture.bytes("mended") == bytes && fixture.bytes("image") == damaged);
+    fixture.run(["repair", "image", "-o", "repaired", "-q"]).done();
+    assert!(fixture.bytes("repaired") == bytes && fixture.bytes("image") == damaged);
     std::fs::copy(fixture.path("image"), fixture.path("other")).unwrap();
     fixture.run(["repair", "other", "--recovery", "image.rec", "--in-place"]).done();
     assert!(fixture.bytes("other") == bytes);
     std::fs::set_permissions(fixture.path("image"), PermissionsExt::from_mode(0o640)).unwrap();
     let told = fixture.run(["repair", "image"]);
-    assert_eq!(told.done().text(), "mended: 11 blocks of 101 of 4.0 KiB\n");
+    assert_eq!(told.done().text(), "repaired: 11 blocks of 101 of 4.0 KiB\n");
     assert!(fixture.bytes("image") == bytes);
     let mode = std::fs::metadata(fixture.path("image")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
-    assert_eq!(fixture.run(["repair", "image"]).done().text(), "whole: nothing is lost\n");
+    assert_eq!(fixture.run(["repair", "image"]).done().text(), "intact: nothing is lost\n");
 
     overwrite(&fixture, "image", 4096 * 20, 12 * 4096);
     let damaged = fixture.bytes("image");
@@ -52,7 +52,7 @@ fn repairs_up_to_the_requested_loss_and_refuses_more() {
         fixture.run(way).failed(3, &["12 of 101 blocks", "only 11"]);
         assert!(fixture.bytes("image") == damaged);
     }
-    assert_eq!(fixture.names(), ["image", "image.rec", "mended", "other"]);
+    assert_eq!(fixture.names(), ["image", "image.rec", "other", "repaired"]);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn repairs_truncated_and_grown_images() {
     let with_tree = fixture.bytes("image");
     overwrite(&fixture, "image", 0, 4096);
     let run = fixture.run(["repair", "image", "-r", "rec"]);
-    assert!(run.done().text().contains("behind what is protected are as they were"), "{}", run.text());
+    assert!(run.done().text().contains("after the protected bytes are unchanged"), "{}", run.text());
     assert!(fixture.bytes("image") == with_tree);
     fixture.run(["verity", "--verify", "image", "--root-hash", root.text().trim()]).done();
 }
@@ -92,7 +92,7 @@ fn check_lists_undamaged_files_and_the_repair_command() {
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     let damaged = json["damaged_paths"].as_array().unwrap();
     assert!(!damaged.is_empty() && json["damaged_files"].as_u64() == Some(damaged.len() as u64), "{json}");
-    assert_eq!(json["recovery"]["can_be_mended"], true);
+    assert_eq!(json["recovery"]["repairable"], true);
     fixture.run(["repair", "root.sqfs", "-q"]).done();
     fixture.run(["check", "--data", "root.sqfs", "-q"]).done();
     overwrite(&fixture, "root.sqfs.rec", 0, 1 << 20);

@@ -206,15 +206,15 @@ fn images_are_repaired_and_copied_in_the_sandbox() {
     damaged[200..300].fill(0x55);
     fs::create_dir(fixture.path("beside")).unwrap();
     let names = fixture.names();
-    for (way, mended) in [
-        (&["-o", "beside/mended", "--jobs", "4"][..], "beside/mended"),
+    for (way, repaired) in [
+        (&["-o", "beside/repaired", "--jobs", "4"][..], "beside/repaired"),
         (&["--in-place"], "root.sqfs"),
         (&[], "root.sqfs"),
     ] {
         fs::write(fixture.path("root.sqfs"), &damaged).unwrap();
         let run = fixture.run(["repair", "root.sqfs", "--sandbox=require"].iter().chain(way));
         assert_eq!(run.code, Some(0), "{way:?}: {}", run.stderr);
-        assert!(fixture.bytes(mended) == whole, "{way:?}");
+        assert!(fixture.bytes(repaired) == whole, "{way:?}");
         assert_eq!(fixture.names(), names, "{way:?}");
     }
     let verify = ["verify", "root.sqfs", "-p", "key.pub", "--sandbox=require", "-o", "beside/copy"];

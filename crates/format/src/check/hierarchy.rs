@@ -105,7 +105,7 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
             report.error(path, format_args!("two entries \"{}\"", escaped(name)));
         } else {
             let (name, before) = (escaped(name), escaped(before));
-            report.error(path, format_args!("entry \"{name}\" stands behind \"{before}\", out of order"));
+            report.error(path, format_args!("entry \"{name}\" follows \"{before}\", out of order"));
         }
     }
 

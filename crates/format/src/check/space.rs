@@ -31,7 +31,7 @@ pub fn check_behind(image: &dyn Image, behind: Range<u64>, report: &mut Report<'
         bytes.truncate(usize_of(len_of(&part)));
         image.read_exact_at(part.start, &mut bytes)?;
         if let Some((at, _)) = part.zip(&bytes).find(|(_, byte)| **byte != 0) {
-            report.note("padding", format_args!("data behind the image's end, first at {at:#x}"));
+            report.note("padding", format_args!("data after the end of the image, first at {at:#x}"));
             return Ok(false);
         }
     }

@@ -20,11 +20,11 @@ faults! {
     BlockStart { block: u64, found: u64, min: u64, end: u64 } =
         "block {block}: starts at {found:#x}, {min:#x} up to {end:#x} allowed";
     BlockEnd { block: u64, start: u64, found: u64, limit: u64 } =
-        "block {block}: ends at {found:#x}, from behind {start:#x} up to {limit:#x} allowed"
+        "block {block}: ends at {found:#x}, after {start:#x} and up to {limit:#x} allowed"
             => hint "the file may be truncated; copy or download it again";
     BlockLength { block: u64, found: u64, max: u64 } = "block {block}: {found} bytes, 1 to {max} allowed";
     StoredLength { block: u64, found: u64, wanted: u64 } =
-        "block {block}: stored as it is in {found} bytes, {wanted} wanted";
+        "block {block}: stored uncompressed in {found} bytes, {wanted} expected";
     Method { block: u64, found: u64 } = "block {block}: method {found}, 0 (zlib) to 4 (lzo) allowed";
     Flags { block: u64, found: u32 } = "block {block}: flags {found:#x}, one of 0, 2, 4, 8 and 16 allowed";
     SizesEnd { found: u64, limit: u64 } =

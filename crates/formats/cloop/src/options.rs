@@ -73,7 +73,7 @@ impl Options {
             return Err(Error::usage(message).hint("-O version=4.0 has gzip, xz, lz4 and lzo"));
         }
         if options.target() == Target::V2 && options.stored {
-            return Err(Error::usage("cloop 2.0 cannot store blocks as they are")
+            return Err(Error::usage("cloop 2.0 cannot store uncompressed blocks")
                 .hint("-O version=4.0 can, but its module of Linux does not read them"));
         }
         Ok(options)

@@ -73,7 +73,7 @@ impl Volume for CramfsVolume {
         }
         Ok(self.wrong_sum()?.map(|(found, wanted)| {
             let error = Error::from(Corruption::Sum { found, wanted });
-            error.hint("--ignore-checksum reads it all the same")
+            error.hint("--ignore-checksum reads it anyway")
         }))
     }
 

@@ -68,7 +68,7 @@ faults! {
     Magic { found: u32 } = "superblock at 0x400: magic {found:#010x}, 0xe0f5e1e2 allowed";
     Checksum { found: u32, wanted: u32 } =
         "superblock at 0x400: checksum {found:#010x}, its bytes have {wanted:#010x}"
-            => hint "the kernel refuses to mount it; --ignore-checksum reads it all the same";
+            => hint "the kernel refuses to mount it; --ignore-checksum reads it anyway";
     Figure { place: Place, figure: &'static str, found: u64, allowed: Allowed } =
         "{place}: {figure} {found}, {allowed} allowed";
     Fault { place: Place, fault: &'static str } = "{place}: {fault}";
@@ -82,7 +82,7 @@ faults! {
     DecodedLength { offset: u64, found: u64, expected: u64 } =
         "block of metadata at {offset:#x}: decodes to {found} bytes, {expected} expected";
     Overlap { place: Place } =
-        "{place}: structures overlap: more of them than an image of this length can hold";
+        "{place}: structures overlap: they exceed the length of the image";
 }
 
 #[cfg(test)]

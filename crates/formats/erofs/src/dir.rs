@@ -55,7 +55,7 @@ impl DirBlock {
         let mut block = DirBlock { bytes, is_whole, names_at: DIRENT_LEN, place };
         let first = usize::from(block.dirent(0)?.nameoff.get());
         if first < DIRENT_LEN || !first.is_multiple_of(DIRENT_LEN) || first >= block.bytes.len() {
-            return Err(block.fault("a block whose first name starts amid its entries, or behind it"));
+            return Err(block.fault("a block whose first name starts among its entries, or after it"));
         }
         block.names_at = first;
         Ok(block)

@@ -71,9 +71,9 @@ impl Reader {
         let Some(at) = self.inode_at(nid) else {
             let place = Place::at("inode area", self.geometry.meta_at);
             let fault = match nid >> EROFS_DIRENT_NID_METABOX_BIT {
-                0 => "a node number behind the end of the image",
+                0 => "a node number after the end of the image",
                 _ if self.metabox.is_none() => "a node number in the metabox, but there is none",
-                _ => "a node number behind the end of the metabox",
+                _ => "a node number after the end of the metabox",
             };
             return Err(Corruption::Fault { place, fault }.into());
         };

@@ -22,10 +22,10 @@ faults! {
         "{place}: entry \"{}\" of {found} bytes, 4 to {left} allowed", escaped(&signature);
     Fields { place: Place, signature: [u8; 2] } =
         "{place}: entry \"{}\" is too short for its fields", escaped(&signature);
-    Areas { place: Place, max: usize } = "{place}: goes on in more than {max} continuation areas";
+    Areas { place: Place, max: usize } = "{place}: continues in more than {max} continuation areas";
     Area { place: Place, found: u32, max: u64 } =
         "{place}: continuation area of {found} bytes, at most {max} allowed";
-    Continues { place: Place, what: &'static str } = "{place}: its {what} ends where it should go on";
+    Continues { place: Place, what: &'static str } = "{place}: its {what} ends where it should continue";
     Target { place: Place, fault: &'static str } = "{place}: {fault}";
     Attributes { place: Place, fault: &'static str } = "{place}: {fault}";
     LastExtent { place: Place } = "{place}: the last extent of the file is missing";

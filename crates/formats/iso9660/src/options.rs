@@ -72,7 +72,7 @@ impl Options {
         let block_len = settings.block_size.unwrap_or(block_len_for(settings.optimize));
         let codec = spec.resolve(&[Algorithm::Zlib], DictLens::of_block(block_len)).map_err(|fault| {
             Error::usage(fault)
-                .hint("zisofs knows deflate in zlib streams (gzip), and none for files as they are")
+                .hint("zisofs knows deflate in zlib streams (gzip), and none for uncompressed files")
         })?;
         let name = spec.to_string();
         let options = Options::read(name, codec, block_len, settings.made_at, settings.typed_options())?;

@@ -167,8 +167,7 @@ impl RockRidge {
 impl Target {
     /// Takes the component records of one entry.
     fn take(&mut self, mut components: &[u8], place: Place) -> Result<(), Corruption> {
-        let ends =
-            Corruption::Target { place, fault: "a component of the link target ends behind its entry" };
+        let ends = Corruption::Target { place, fault: "a component of the link target ends after its entry" };
         while let [flags, len, ..] = *components {
             let text = components.get(2..2 + usize::from(len)).ok_or(ends)?;
             components = components.get(2 + usize::from(len)..).unwrap_or_default();

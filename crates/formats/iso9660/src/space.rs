@@ -42,7 +42,7 @@ impl Iso9660Volume {
         for image in self.boot_catalog()?.images {
             claims.add(range_at(image.start(), image.loaded_len()), "boot image");
         }
-        claims.add(geometry.volume_end()..geometry.image_len, "behind the volume");
+        claims.add(geometry.volume_end()..geometry.image_len, "after the volume");
         claims.rows.sort_by_key(|(range, _)| range.start);
         Ok(space_owners(claims.rows, geometry.image_len))
     }

@@ -29,6 +29,6 @@ faults! {
     LinkSignature { at: u64 } = "extended boot record at {at:#x}: no boot record is there";
     LinkPlace { at: u64, start: u64, end: u64 } =
         "extended boot record at {at:#x}: {start:#x} up to {end:#x} allowed";
-    LinkAgain { at: u64 } = "extended boot record at {at:#x}: the chain comes here again";
+    LinkAgain { at: u64 } = "extended boot record at {at:#x}: the chain returns here";
     LinkCount { max: usize } = "extended boot records: more than the {max} that are followed";
 }

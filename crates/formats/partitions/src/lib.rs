@@ -53,7 +53,7 @@ impl Format for Partitions {
     }
 
     fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
-        Err(Error::unsupported("format", "partition tables are read, not made")
+        Err(Error::unsupported("format", "partition tables are read, not written")
             .hint("sfdisk makes a disk, and its partitions are images that packfs packs"))
     }
 }

@@ -51,7 +51,7 @@ impl Format for Romfs {
     }
 
     fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
-        Err(Error::unsupported("format", "romfs is read, not made")
+        Err(Error::unsupported("format", "romfs is read, not written")
             .hint("squashfs, erofs and cramfs hold the same trees compressed; genromfs makes romfs"))
     }
 }

@@ -120,7 +120,7 @@ impl Volume for RomfsVolume {
     /// Linux refuses such an image.
     fn fault(&self) -> Option<Error> {
         let error = Error::from(Corruption::Sum { found: self.sum });
-        (self.sum != 0).then(|| error.hint("--ignore-checksum reads it all the same"))
+        (self.sum != 0).then(|| error.hint("--ignore-checksum reads it anyway"))
     }
 
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {

@@ -11,7 +11,7 @@ use packfs_core::{Error, ErrorKind, Result};
 /// Tells whether an inode has a number that none has. See [`packfs_format::Inode::doubt`].
 pub(crate) fn number_doubt<R: Records>(records: &R, raw: &RawInode) -> Option<&'static str> {
     let is_wrong = records.shape().has_numbers && !(1..=records.layout().inode_count).contains(&raw.number);
-    is_wrong.then_some("an inode number of 0, or above the number of inodes that the superblock tells")
+    is_wrong.then_some("an inode number of 0, or above the number of inodes in the superblock")
 }
 
 /// Reads all tables, `others` besides those that all generations have. See

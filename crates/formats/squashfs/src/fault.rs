@@ -14,14 +14,14 @@ faults! {
     TableOrder { table: &'static str, start: u64, limit: u64 } =
         "{table} at {start:#x}: has to start before {limit:#x}";
     TableStart { table: &'static str, start: u64, min: u64 } =
-        "{table} at {start:#x}: has to start behind the superblock, at {min:#x} or later";
+        "{table} at {start:#x}: has to start after the superblock, at {min:#x} or later";
     TablePosition { table: &'static str, index: usize, found: u64, min: u64, end: u64 } =
         "{table}: position {index} is {found:#x}, {min:#x} up to {end:#x} allowed";
     TableRow { place: Place, index: u64 } = "{place}: ends before row {index}";
     MetadataPosition { place: Place, start: u64, end: u64 } =
         "{place}: no metadata block can start there, {start:#x} up to {end:#x} allowed";
     MetadataLength { place: Place, found: u16 } = "{place}: stored length {found}, 1 to 8192 allowed";
-    Marker { place: Place, found: u8 } = "{place}: marker {found:#04x} behind its header, 0xff allowed";
+    Marker { place: Place, found: u8 } = "{place}: marker {found:#04x} after its header, 0xff allowed";
     MetadataOverrun { place: Place, end: u64, limit: u64 } =
         "{place}: ends at {end:#x}, {limit:#x} at most allowed";
     MetadataDecode { place: Place, algorithm: Algorithm, reason: DecodeError } =

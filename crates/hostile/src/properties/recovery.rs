@@ -18,9 +18,9 @@ const INPUT_LEN_MAX: usize = 1 << 20;
 const TOLD_LEN: u64 = 2 << 20;
 
 /// A recovery file is read or refused. What it says is lost or good lies within what it says there
-/// is; what it mends is whole afterwards by its own account, and never longer than it says; and the
-/// image is what it was if the file is. The last two bytes of the input say of which image it is,
-/// and how that is damaged.
+/// is; what it repairs is intact afterwards by its own account, and never longer than it says; and
+/// the image is what it was if the file is. The last two bytes of the input say of which image it
+/// is, and how that is damaged.
 ///
 /// # Errors
 /// A [`Breach`].
@@ -55,18 +55,18 @@ pub(crate) fn outcome(input: &[u8]) -> Result<Outcome, Breach> {
         let mut bytes = vec![0; image.len() as usize];
         image.read_exact_at(0, &mut bytes).map_err(|error| broken(error.to_string()))?;
         out.write_all_at(&bytes, 0).map_err(|error| broken(error.to_string()))?;
-        if let Err(error) = integrity::mend(&image, &file, &index, &state, &out, 1, &Silent) {
+        if let Err(error) = integrity::repair(&image, &file, &index, &state, &out, 1, &Silent) {
             return refused(&error, &[ErrorKind::Corrupt]);
         }
         if out.metadata().map(|found| found.len()).ok() != Some(len) {
-            return Err(broken("mending changed the length".into()));
+            return Err(broken("repair changed the length".into()));
         }
-        let mended = FileImage::open(&path).map_err(|error| broken(error.to_string()))?;
-        if !survey(&mended, &file, &index)?.is_whole() {
-            return Err(broken("mended, and still not whole".into()));
+        let repaired = FileImage::open(&path).map_err(|error| broken(error.to_string()))?;
+        if !survey(&repaired, &file, &index)?.is_intact() {
+            return Err(broken("repaired, and still not intact".into()));
         }
-        let mut told = vec![0; mended.len().min(TOLD_LEN) as usize];
-        mended.read_exact_at(0, &mut told).map_err(|error| broken(error.to_string()))?;
+        let mut told = vec![0; repaired.len().min(TOLD_LEN) as usize];
+        repaired.read_exact_at(0, &mut told).map_err(|error| broken(error.to_string()))?;
         Ok(Outcome::Read(xxh3_64(&told) ^ len))
     })
 }
@@ -116,18 +116,18 @@ mod tests {
 
     #[test]
     fn recovery_data_repairs_its_image_or_fails() {
-        let mut mended = 0;
+        let mut repaired = 0;
         for base in inputs(Input::Recovery).unwrap() {
             let [which, _] = base.bytes[base.bytes.len() - 2..] else { unreachable!() };
             let whole = protected(which);
             match outcome(&base.bytes).unwrap() {
                 Outcome::Read(found) => {
                     assert_eq!(found, xxh3_64(whole) ^ whole.len() as u64, "{}", base.name);
-                    mended += 1;
+                    repaired += 1;
                 }
-                Outcome::Refused(why) => assert!(why.contains("can be mended"), "{}: {why}", base.name),
+                Outcome::Refused(why) => assert!(why.contains("can be repaired"), "{}: {why}", base.name),
             }
         }
-        assert!(mended >= 7, "{mended}");
+        assert!(repaired >= 7, "{repaired}");
     }
 }

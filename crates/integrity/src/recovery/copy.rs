@@ -1,7 +1,7 @@
 //! Repairs a copy of an image, and compares an image with the recovery data beside it.
 
 use super::index::RecoveryIndex;
-use super::repair::{RecoveryState, ensure_mendable, mend, survey};
+use super::repair::{RecoveryState, ensure_repairable, repair, survey};
 use crate::paths::recovery_path;
 use packfs_core::{Error, FileImage, Image, Progress, Result, ResultExt};
 use std::fs::File;
@@ -28,8 +28,8 @@ pub fn survey_beside(
 
 /// Fills `out`, an empty file, with the repaired image. Nothing is written if repair is impossible.
 ///
-/// Errors: those of [`mend`].
-pub fn mend_copy(
+/// Errors: those of [`repair`].
+pub fn repair_copy(
     image: &dyn Image,
     file: &dyn Image,
     index: &RecoveryIndex,
@@ -38,9 +38,9 @@ pub fn mend_copy(
     jobs: usize,
     progress: &dyn Progress,
 ) -> Result<()> {
-    ensure_mendable(image, index, state)?;
+    ensure_repairable(image, index, state)?;
     copy(image, out, index.params.image_len.max(image.len()), progress)?;
-    mend(image, file, index, state, out, jobs, progress)
+    repair(image, file, index, state, out, jobs, progress)
 }
 
 /// Copies the readable parts of an image; others become holes, which repaired blocks replace.

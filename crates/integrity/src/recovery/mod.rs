@@ -12,8 +12,8 @@ mod params;
 mod protect;
 mod repair;
 
-pub use copy::{mend_copy, survey_beside};
+pub use copy::{repair_copy, survey_beside};
 pub use index::RecoveryIndex;
 pub use params::RecoveryParams;
 pub use protect::protect;
-pub use repair::{RecoveryState, mend, survey};
+pub use repair::{RecoveryState, repair, survey};

@@ -22,12 +22,12 @@ pub struct RecoveryState {
 
 impl RecoveryState {
     /// Returns true if no block is lost.
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.lost.is_empty()
     }
 
     /// Returns true if all lost blocks can be repaired.
-    pub fn can_be_mended(&self) -> bool {
+    pub fn is_repairable(&self) -> bool {
         self.lost.len() <= self.good_recovery.len()
     }
 }
@@ -91,24 +91,28 @@ pub fn survey(
 }
 
 /// Refuses an image with more lost blocks than can be repaired.
-pub(super) fn ensure_mendable(image: &dyn Image, index: &RecoveryIndex, state: &RecoveryState) -> Result<()> {
-    if state.can_be_mended() {
+pub(super) fn ensure_repairable(
+    image: &dyn Image,
+    index: &RecoveryIndex,
+    state: &RecoveryState,
+) -> Result<()> {
+    if state.is_repairable() {
         return Ok(());
     }
     let params = index.params;
     let (lost, good) = (state.lost.len(), state.good_recovery.len());
     let fault = format!(
-        "{lost} of {} blocks of {} bytes are lost, but only {good} can be mended",
+        "{lost} of {} blocks of {} bytes are lost, but only {good} can be repaired",
         params.data_count, params.block_len
     );
-    Err(Error::corrupt(image.name(), fault).hint("check --repair-hints tells which files survive"))
+    Err(Error::corrupt(image.name(), fault).hint("check --repair-hints lists the damaged files"))
 }
 
 /// Writes the lost blocks to `out`, at their positions; `out` may be the image itself, because lost
 /// blocks are not read. Every block is compared with its checksum after writing.
 ///
 /// Errors: `Corrupt` if more is lost than can be repaired; `Io`, `Cancelled`.
-pub fn mend(
+pub fn repair(
     image: &dyn Image,
     file: &dyn Image,
     index: &RecoveryIndex,
@@ -118,8 +122,8 @@ pub fn mend(
     progress: &dyn Progress,
 ) -> Result<()> {
     let params = index.params;
-    ensure_mendable(image, index, state)?;
-    if state.is_whole() {
+    ensure_repairable(image, index, state)?;
+    if state.is_intact() {
         return Ok(());
     }
     progress.begin(Stage::Data, 1, u64::from(params.data_count) * u64::from(params.block_len));

@@ -100,10 +100,11 @@ impl Engine for Blocks {
     fn add_to_report(placed: &Placed<Self>, report: &mut PackReport) {
         let data = &placed.data;
         (report.run_files, report.run_bytes) = (data.run_files, data.run_bytes);
-        (report.borrowed_tails, report.borrowed_bytes) = (data.borrowed_tails, data.borrowed_bytes);
-        report.shared_blocks = data.shared.len() as u64;
+        (report.duplicate_tails, report.duplicate_tail_bytes) =
+            (data.duplicate_tails, data.duplicate_tail_bytes);
+        report.fragment_blocks = data.shared.len() as u64;
         let shared = data.shared.iter().map(|(_, block)| block);
-        report.shared.stored = shared.clone().map(|block| u64::from(block.stored_len)).sum();
+        report.fragments.stored = shared.clone().map(|block| u64::from(block.stored_len)).sum();
         let plain = data.blocks.iter().chain(shared).filter(|block| !block.compressed);
         report.plain_bytes = plain.map(|block| u64::from(block.stored_len)).sum();
     }

@@ -123,7 +123,7 @@ impl Engine for Clusters {
 
     fn add_to_report(placed: &Placed<Self>, report: &mut PackReport) {
         let packed = placed.data.packed.iter().flat_map(|(place, _)| placed.clusters_of(place));
-        report.shared.stored = packed.map(|row| u64::from(row.stored_len)).sum();
+        report.fragments.stored = packed.map(|row| u64::from(row.stored_len)).sum();
         let plain = placed.data.clusters.iter().filter(|row| row.form == ClusterForm::Plain);
         report.plain_bytes = plain.map(|row| u64::from(row.stored_len)).sum();
     }

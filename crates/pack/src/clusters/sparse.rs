@@ -87,7 +87,7 @@ fn refuse_endless(context: &Context<'_, Clusters>, node: NodeId, format: &str, m
     let message = format!(
         "cannot store {path:?}: it has {len} bytes, and not only holes; {format} lists at most {most} here"
     );
-    Err(Error::failed(message).hint("a rule such as -O rule=PATH=none stores it as it is, holes as holes"))
+    Err(Error::failed(message).hint("a rule such as -O rule=PATH=none stores it uncompressed, with holes"))
 }
 
 /// Most runs of data in a map; a file with more is stored like any other.

@@ -118,8 +118,8 @@ impl BorrowedTails {
                 placed.data.borrowed.push(borrowed);
                 for &(_, id, len) in in_block {
                     tail_places[id as usize] = SharedTail { index, offset: 0 };
-                    placed.data.borrowed_tails += 1;
-                    placed.data.borrowed_bytes += u64::from(len);
+                    placed.data.duplicate_tails += 1;
+                    placed.data.duplicate_tail_bytes += u64::from(len);
                 }
             }
         }

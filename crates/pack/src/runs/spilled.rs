@@ -41,7 +41,7 @@ impl Spilled {
                 bytes.extend(row.block.to_le_bytes());
             }
             file.write_all_at(&bytes, at)
-                .or_io(|| format!("cannot write a temporary file beside {output:?}"))?;
+                .or_io(|| format!("cannot write a temporary file in the directory of {output:?}"))?;
             at += bytes.len() as u64;
         }
         let fences = rows.chunks(PAGE_ROWS).map(|page| page[0].hash).collect();

@@ -43,6 +43,6 @@ fn warn_of_missing(list: &str, missing: &[ImagePath], progress: &dyn Progress) {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        progress.warn(&format!("the {list} names what is not packed: {first:?}{more}"));
+        progress.warn(&format!("the {list} names paths that are not packed: {first:?}{more}"));
     }
 }

@@ -101,7 +101,7 @@ impl WrapJob<'_> {
             None => packfs_pack::temporary_folder(),
         };
         let made = tempfile::Builder::new().prefix(".packfs-").tempdir_in(&beside);
-        made.or_io(|| format!("cannot make a folder in {beside:?}"))
+        made.or_io(|| format!("cannot create a directory in {beside:?}"))
     }
 }
 

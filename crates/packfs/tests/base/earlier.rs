@@ -43,7 +43,7 @@ fn nothing_is_compressed_again_where_nothing_changed() {
         assert!(based.base_bytes >= compressed / 4 * 3, "{way:?}: {based:?}");
         if way.format == "squashfs" {
             // Every tail is counted, whether its block stayed or not.
-            assert_eq!(based.shared.bytes, old.shared.bytes, "{way:?}");
+            assert_eq!(based.fragments.bytes, old.fragments.bytes, "{way:?}");
         }
     }
 }

@@ -160,7 +160,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         rows: &["fragments and tail packing"],
         readers: &["packfs"],
         fault: Fault::Disagrees,
-        evidence: "check: a plain cluster behind the inode of an interlaced file",
+        evidence: "check: a plain cluster after the inode of an interlaced file",
         why: INTERLACED_TAIL,
     },
 ];

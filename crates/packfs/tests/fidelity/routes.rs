@@ -30,7 +30,7 @@ pub fn fuse(image: &Path, folder: &Path, format: &str) -> Snapshot {
 pub fn unpacked(image: &Path, folder: &Path, format: &str) -> Snapshot {
     let target = folder.join(format!("{format}.unpacked"));
     let report = packfs::open(image).unwrap().unpack(&target).unwrap();
-    assert_eq!((report.not_made, report.not_restored.len()), (0, 0), "{:?}", report.not_restored);
+    assert_eq!((report.not_created, report.not_restored.len()), (0, 0), "{:?}", report.not_restored);
     snapshot_dir(&target)
 }
 

@@ -17,7 +17,7 @@ pub fn loaded(image: &Path) -> Snapshot {
 pub fn unpacked(image: &Path, folder: &Path) -> Snapshot {
     let target = folder.join("unpacked");
     let report = packfs::open(image).unwrap().unpack(&target).unwrap();
-    assert_eq!((report.not_made, report.not_restored.len()), (0, 0), "{:?}", report.not_restored);
+    assert_eq!((report.not_created, report.not_restored.len()), (0, 0), "{:?}", report.not_restored);
     snapshot_dir(&target)
 }
 

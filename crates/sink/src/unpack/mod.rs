@@ -114,7 +114,7 @@ impl Unpacking<'_> {
         let layout = self.layout;
         self.progress.begin(Stage::Extract, (layout.files.len() + layout.bare.len()) as u64, layout.bytes);
         let mut report = UnpackReport::of(self.tree, layout);
-        report.not_made = self.make_and_fill()? + self.make_links()?;
+        report.not_created = self.make_and_fill()? + self.make_links()?;
         self.finish_directories()?;
         self.failures.into_result().map(|()| report)
     }
@@ -150,8 +150,8 @@ impl Unpacking<'_> {
             self.make_bare(jobs)
         };
         if jobs <= 1 {
-            let not_made = make(ready.opener(), jobs)?;
-            return self.fill_files(&ready).map(|()| not_made);
+            let not_created = make(ready.opener(), jobs)?;
+            return self.fill_files(&ready).map(|()| not_created);
         }
         std::thread::scope(|scope| {
             let opener = ready.opener();
@@ -159,7 +159,7 @@ impl Unpacking<'_> {
             let filled = self.fill_files(&ready);
             let made = making.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             // An error of directories is the cause if files could not be filled.
-            made.and_then(|not_made| filled.map(|()| not_made))
+            made.and_then(|not_created| filled.map(|()| not_created))
         })
     }
 
@@ -167,16 +167,16 @@ impl Unpacking<'_> {
     fn make_bare(&self, jobs: usize) -> Result<u64> {
         parallel::count(&self.layout.bare, jobs, |share| {
             let mut dirs = self.dirs();
-            let mut not_made = 0;
+            let mut not_created = 0;
             while let Some(met) = share.next() {
                 self.check_cancelled()?;
                 if !self.maker.bare(&mut dirs, met)? {
-                    not_made += 1;
+                    not_created += 1;
                     self.absent().insert(met.node);
                 }
                 self.progress.advance(1, 0, 0);
             }
-            Ok(not_made)
+            Ok(not_created)
         })
     }
 
@@ -220,17 +220,17 @@ impl Unpacking<'_> {
     /// Creates hard links; returns the number that failed because the first name is missing.
     fn make_links(&self) -> Result<u64> {
         let (mut from, mut to) = (self.dirs(), self.dirs());
-        let mut not_made = 0;
+        let mut not_created = 0;
         let absent = self.absent();
         for (met, first) in &self.layout.links {
             self.check_cancelled()?;
             if absent.contains(&met.node) {
-                not_made += 1;
+                not_created += 1;
             } else {
                 self.maker.link(&mut from, &mut to, met, first)?;
             }
         }
-        Ok(not_made)
+        Ok(not_created)
     }
 
     fn absent(&self) -> MutexGuard<'_, HashSet<NodeId>> {

@@ -25,7 +25,7 @@ pub struct UnpackReport {
     pub skipped: u64,
     /// Files that could not be created, such as devices without privileges; the counts above
     /// include them.
-    pub not_made: u64,
+    pub not_created: u64,
     /// Attributes that could not be restored, by kind.
     pub not_restored: Vec<NotRestored>,
 }

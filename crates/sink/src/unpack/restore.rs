@@ -228,7 +228,7 @@ impl<'a> Restore<'a> {
         let wanted = node.meta.owner;
         let Some(owner) = self.owner_to_set(node) else {
             if self.owner == OwnerPolicy::Auto && wanted != self.own {
-                self.losses.add(LossKind::Owner, || self.path(id), "only root can give files away");
+                self.losses.add(LossKind::Owner, || self.path(id), "only root can change owners");
             }
             return self.own;
         };

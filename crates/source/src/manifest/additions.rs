@@ -285,7 +285,7 @@ impl Row {
 }
 
 fn nothing_at(what: &str, path: &ImagePath) -> Error {
-    Error::failed(format!("{what} {path:?}: nothing in the image has this path"))
+    Error::failed(format!("{what} {path:?}: the image has no such path"))
         .hint("paths of the image begin at its root")
 }
 

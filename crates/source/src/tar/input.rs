@@ -244,7 +244,7 @@ fn check_cancelled(progress: &dyn Progress) -> Result<()> {
 }
 
 fn cannot_spool() -> &'static str {
-    "cannot write to the temporary file that holds the archive's contents (TMPDIR says where)"
+    "cannot write to the temporary file that holds the archive's contents (in TMPDIR)"
 }
 
 /// Creates an unnamed file, which is removed when closed.

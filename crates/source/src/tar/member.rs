@@ -51,7 +51,7 @@ impl<'a> Members<'a> {
     /// Errors: `Corrupt` if an extended header has no member after it.
     pub(super) fn finish(self, input: &Input<'_>) -> Result<(Shaper<'a>, Stored)> {
         if self.next.is_some() || self.long_path.is_some() || self.long_link.is_some() {
-            return Err(fault(input, input.offset(), "the archive ends behind an extended header"));
+            return Err(fault(input, input.offset(), "the archive ends after an extended header"));
         }
         self.lists.warn(input);
         Ok((self.shaper, self.stored))
@@ -217,13 +217,11 @@ impl<'a> Members<'a> {
                     _ if lines.len() as u64 == wanted => break,
                     b'\n' => {
                         let line = decimal(&digits).filter(|_| !digits.is_empty());
-                        lines.push(line.ok_or_else(|| {
-                            wrong(input, "its sparse map holds something that is no number")
-                        })?);
+                        lines.push(line.ok_or_else(|| wrong(input, "its sparse map has an invalid number"))?);
                         digits.clear();
                     }
                     _ if digits.len() < 20 => digits.push(byte),
-                    _ => return Err(wrong(input, "its sparse map holds something that is no number")),
+                    _ => return Err(wrong(input, "its sparse map has an invalid number")),
                 }
             }
         }
@@ -236,9 +234,7 @@ impl<'a> Members<'a> {
 
     /// Reads GNU's oldest sparse format: the map is in the header and in blocks after it.
     fn old_sparse(&mut self, member: &Member<'_>, input: &mut Input<'_>) -> Result<NodeKind> {
-        let wrong = |input: &Input<'_>| {
-            fault(input, member.start, "its sparse map holds something that is no number")
-        };
+        let wrong = |input: &Input<'_>| fault(input, member.start, "its sparse map has an invalid number");
         let (entries, mut more, real_len) = member.header.sparse();
         let mut numbers = Vec::new();
         old_entries(entries, &mut numbers).ok_or_else(|| wrong(input))?;

@@ -109,7 +109,7 @@ fn end_without_zeros(input: &Input<'_>, seen_any: bool) -> Result<()> {
     let fault = if !seen_any {
         "is empty"
     } else if input.has_garbage() {
-        "ends between two members, before something that is not compressed as it is"
+        "ends between two members, before data in another compression"
     } else {
         input.warn(&format!("{} has no end; it may be cut off between two members", input.name()));
         return Ok(());

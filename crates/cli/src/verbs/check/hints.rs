@@ -21,7 +21,7 @@ impl Hints {
     }
 
     /// Prints a line on what can be unpacked, if something is damaged, and one on what can be
-    /// mended.
+    /// repaired.
     pub fn print(
         &self,
         out: &mut Out,
@@ -47,23 +47,23 @@ impl Hints {
         }
         let told = match &self.0 {
             None if is_sound => return Ok(()),
-            None => "there are no recovery data beside it; packfs protect makes them while an image is whole"
+            None => "no recovery data exists for it; packfs protect creates it while an image is intact"
                 .to_owned(),
-            Some(Err(error)) => format!("the recovery data beside it cannot be used: {error}"),
-            Some(Ok((_, state))) if state.is_whole() && is_sound => return Ok(()),
-            Some(Ok((_, state))) if state.is_whole() => {
-                "it is what it was when its recovery data were made: they cannot mend it".to_owned()
+            Some(Err(error)) => format!("its recovery data cannot be used: {error}"),
+            Some(Ok((_, state))) if state.is_intact() && is_sound => return Ok(()),
+            Some(Ok((_, state))) if state.is_intact() => {
+                "its damage is older than its recovery data, which cannot repair it".to_owned()
             }
             Some(Ok((index, state))) => {
                 let lost = text::counted(state.lost.len() as u64, "block");
                 let all = text::count(index.params.data_count.into());
                 let good = text::count(state.good_recovery.len() as u64);
-                match state.can_be_mended() {
+                match state.is_repairable() {
                     true => format!(
-                        "packfs repair {name} mends it: {lost} of {all} are lost, up to {good} can be mended"
+                        "packfs repair {name} repairs it: {lost} of {all} are lost, up to {good} can be repaired"
                     ),
                     false => format!(
-                        "packfs repair cannot mend it: {lost} of {all} are lost, only {good} can be mended"
+                        "packfs repair cannot repair it: {lost} of {all} are lost, only {good} can be repaired"
                     ),
                 }
             }
@@ -78,8 +78,8 @@ impl Hints {
             Ok((index, state)) => Recovery {
                 error: None,
                 state: Some(State {
-                    whole: state.is_whole(),
-                    can_be_mended: state.can_be_mended(),
+                    intact: state.is_intact(),
+                    repairable: state.is_repairable(),
                     blocks: index.params.data_count,
                     lost_blocks: state.lost.len(),
                     good_recovery_blocks: state.good_recovery.len(),
@@ -105,9 +105,9 @@ pub struct Recovery {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct State {
     /// True if nothing is lost.
-    whole: bool,
-    /// True if everything lost can be mended.
-    can_be_mended: bool,
+    intact: bool,
+    /// True if everything lost can be repaired.
+    repairable: bool,
     /// Blocks of the image.
     blocks: u32,
     /// Blocks of the image that are damaged.

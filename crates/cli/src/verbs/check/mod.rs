@@ -187,11 +187,11 @@ impl Opts {
                 None => "structure (file data was not decoded; --data does that)".into(),
             };
             out.line(format_args!("{}: {what}", "sound".green().bold()))?;
-            if let Some(report) = content.filter(|report| report.unvouched_bytes > 0) {
-                let share = report.unvouched_bytes as f64 * 100.0 / report.file_bytes.max(1) as f64;
-                let stored = text::size(report.unvouched_bytes);
+            if let Some(report) = content.filter(|report| report.unverifiable_bytes > 0) {
+                let share = report.unverifiable_bytes as f64 * 100.0 / report.file_bytes.max(1) as f64;
+                let stored = text::size(report.unverifiable_bytes);
                 out.line(format_args!(
-                    "nothing vouches for {stored} of the data ({share:.1} %): stored as they are, without a checksum"
+                    "{stored} of the data ({share:.1} %) cannot be verified: stored uncompressed, without a checksum"
                 ))?;
             }
         }

@@ -223,7 +223,7 @@ fn print_facts(counts: Option<Counts>, facts: &Facts, out: &mut Out) -> Result<(
         facts.0.iter().map(|fact| (fact.label, value_text(&fact.value))).collect();
     let counted = match counts {
         Some(counts) => counts.rows().into(),
-        None => vec![("Content", "not counted: packfs check tells why".to_owned())],
+        None => vec![("Content", "not counted: packfs check lists the faults".to_owned())],
     };
     // The format alone says more.
     let place = rows.len().min(1);

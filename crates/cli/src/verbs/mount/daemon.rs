@@ -59,7 +59,7 @@ pub fn serve_detached(mount: impl FnOnce() -> Result<(FuseMount, Option<Written>
         let mounted = mount()?;
         // No directory is kept in use.
         std::env::set_current_dir("/").or_io(|| "cannot go to \"/\"")?;
-        detach().or_io(|| "cannot tell that the mount answers")?;
+        detach().or_io(|| "cannot report that the mount is ready")?;
         Ok(mounted)
     })
 }

@@ -298,7 +298,8 @@ fn absolute(path: &Path) -> PathBuf {
 /// A directory whose server is gone answers nothing that a user could make sense of.
 fn check_place(dir: &Path) -> Result<()> {
     if mount::is_stale(dir) {
-        let error = Error::failed(format!("cannot mount on {dir:?}: the server of the mount there is gone"));
+        let error =
+            Error::failed(format!("cannot mount on {dir:?}: the server of the mount there has ended"));
         return Err(error.hint(format!("packfs umount {dir:?} removes that mount")));
     }
     match std::fs::metadata(dir) {
@@ -343,7 +344,7 @@ fn list(as_json: bool) -> Outcome {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     #[serde(flatten)]
-    at: json::Bytes<'a, At>,
+    mount_point: json::Bytes<'a, MountPoint>,
     #[serde(flatten)]
     image: json::Bytes<'a, json::Image>,
     /// Offset of the image in its file.
@@ -358,7 +359,7 @@ pub struct Document<'a> {
     since: Option<u64>,
 }
 
-json::byte_key!(At, "at", "Directory that the image is mounted on.");
+json::byte_key!(MountPoint, "mount_point", "Directory that the image is mounted on.");
 
 impl<'a> From<&'a Record> for Document<'a> {
     fn from(record: &'a Record) -> Self {
@@ -368,7 +369,7 @@ impl<'a> From<&'a Record> for Document<'a> {
             None => ("fuse", None),
         };
         Document {
-            at: json::Bytes::from(&record.at),
+            mount_point: json::Bytes::from(&record.at),
             image: json::Bytes::from(&record.image),
             offset: record.offset,
             format: record.format.as_deref(),

@@ -40,7 +40,7 @@ pub fn short(report: &PackReport) -> Option<String> {
 
 /// Tables, as lines.
 pub fn print(report: &PackReport, out: &mut Out) -> Result<()> {
-    out.line(format_args!("what takes the space:"))?;
+    out.line(format_args!("space by class:"))?;
     for row in &report.classes {
         out.line(format_args!(
             "  {:18} {:>12} {:>12} became {:>12} ({})",
@@ -52,19 +52,16 @@ pub fn print(report: &PackReport, out: &mut Out) -> Result<()> {
         ))?;
     }
     out.line(format_args!("  {:18} {:>45}", "names and inodes", text::size(report.metadata_len)))?;
-    if report.shared.bytes > 0 {
+    if report.fragments.bytes > 0 {
         out.line(format_args!(
-            "small files and ends of files together: {} became {} ({})",
-            text::size(report.shared.bytes),
-            text::size(report.shared.stored),
-            text::percent(report.shared.stored, report.shared.bytes),
+            "small files and tails in fragments: {} became {} ({})",
+            text::size(report.fragments.bytes),
+            text::size(report.fragments.stored),
+            text::percent(report.fragments.stored, report.fragments.bytes),
         ))?;
     }
     if report.plain_bytes > 0 {
-        out.line(format_args!(
-            "stored as it is, as it does not compress: {}",
-            text::size(report.plain_bytes)
-        ))?;
+        out.line(format_args!("incompressible, stored uncompressed: {}", text::size(report.plain_bytes)))?;
     }
     let stages = report.stages.iter();
     let stages = stages.map(|(stage, took)| format!("{} {:.2} s", stage_name(*stage), took.as_secs_f64()));
@@ -75,7 +72,7 @@ pub fn print(report: &PackReport, out: &mut Out) -> Result<()> {
 /// Suggestions, a line each.
 pub fn print_suggestions(report: &PackReport, indent: &str, out: &mut Out) -> Result<()> {
     for suggestion in suggestions(report) {
-        out.line(format_args!("{indent}you may want: {suggestion}"))?;
+        out.line(format_args!("{indent}suggestion: {suggestion}"))?;
     }
     Ok(())
 }
@@ -91,24 +88,26 @@ pub fn suggestions(report: &PackReport) -> Vec<&'static str> {
     let mut found = Vec::new();
     let bytes = report
         .bytes_in
-        .saturating_sub(report.duplicate_bytes + report.run_bytes + report.borrowed_bytes + report.hole_bytes)
+        .saturating_sub(
+            report.duplicate_bytes + report.run_bytes + report.duplicate_tail_bytes + report.hole_bytes,
+        )
         .max(1);
     found.extend(metadata_advice(report));
     let data_took = report.stages.iter().find(|(stage, _)| *stage == Stage::Data).map(|(_, took)| *took);
     if report.codec != "none" && report.plain_bytes * 10 > bytes * 9 {
-        found.push("--codec lz4: hardly anything here compresses, and blocks that do are quicker to read");
+        found.push("--codec lz4: little here compresses, and lz4 blocks are faster to read");
         return found;
     }
     if report.codec.starts_with("gzip") {
-        found.push("--codec zstd: smaller and quicker to read than gzip, from Linux 4.14 on");
+        found.push("--codec zstd: smaller and faster to read than gzip, from Linux 4.14 on");
     }
     if report.far_apart {
         found.push(
-            "--order similarity: some percent larger, and a walk by the kernel decodes hardly more blocks than in path order",
+            "--order similarity: some percent larger, and reads in path order decode hardly more blocks than with --order path",
         );
     }
     if data_took.is_some_and(|took| took > LONG) {
-        found.push("--optimize build: several times sooner, some percent larger");
+        found.push("--optimize build: several times faster, some percent larger");
     }
     found
 }

@@ -46,34 +46,31 @@ impl Summary<'_> {
         }
         if report.duplicate_files > 0 {
             let files = text::counted(report.duplicate_files, "duplicate file");
-            out.line(format_args!(
-                "  {files} stored once: {} less to store",
-                text::size(report.duplicate_bytes)
-            ))?;
+            out.line(format_args!("  {files} stored once: {} saved", text::size(report.duplicate_bytes)))?;
         }
         if report.run_files > 0 {
             let files = text::counted(report.run_files, "file");
             out.line(format_args!(
-                "  {files} found in the blocks of others: {} less to store",
+                "  {files} found in the blocks of others: {} saved",
                 text::size(report.run_bytes)
             ))?;
         }
-        if report.borrowed_tails > 0 {
-            let tails = text::counted(report.borrowed_tails, "small file or end");
+        if report.duplicate_tails > 0 {
+            let tails = text::counted(report.duplicate_tails, "small file or tail");
             out.line(format_args!(
-                "  {tails} found where others' blocks begin: {} less to store",
-                text::size(report.borrowed_bytes)
+                "  {tails} found at the start of other blocks: {} saved",
+                text::size(report.duplicate_tail_bytes)
             ))?;
         }
         if report.base_blocks > 0 {
             let blocks = text::counted(report.base_blocks, "block");
-            out.line(format_args!("  {blocks} copied as they were: {}", text::size(report.base_bytes)))?;
+            out.line(format_args!("  {blocks} copied from the base: {}", text::size(report.base_bytes)))?;
         }
         if report.hole_bytes > 0 {
             out.line(format_args!("  {} of holes take no space", text::size(report.hole_bytes)))?;
         }
         if let Some(classes) = details::short(report).filter(|_| !self.details) {
-            out.line(format_args!("  most of it: {classes} (--report tells more)"))?;
+            out.line(format_args!("  most of it: {classes} (--report shows more)"))?;
         }
         if self.details {
             details::print(report, &mut out)?;
@@ -137,14 +134,14 @@ impl Summary<'_> {
             duplicate_bytes: report.duplicate_bytes,
             run_files: report.run_files,
             run_bytes: report.run_bytes,
-            lent_tails: report.borrowed_tails,
-            lent_bytes: report.borrowed_bytes,
+            duplicate_tails: report.duplicate_tails,
+            duplicate_tail_bytes: report.duplicate_tail_bytes,
             hole_bytes: report.hole_bytes,
             base_blocks: report.base_blocks,
             base_bytes: report.base_bytes,
-            shared_blocks: report.shared_blocks,
-            shared_bytes: report.shared.bytes,
-            shared_stored_bytes: report.shared.stored,
+            fragment_blocks: report.fragment_blocks,
+            fragment_bytes: report.fragments.bytes,
+            fragment_stored_bytes: report.fragments.stored,
             plain_bytes: report.plain_bytes,
             seconds: self.took.as_secs_f64(),
             sections: report.sections.iter().map(|&(owner, size)| Section { owner, size }).collect(),
@@ -198,21 +195,21 @@ pub struct Document<'a> {
     /// Length of the shared blocks.
     run_bytes: u64,
     /// Small files and tails that equal the beginning of another file's block.
-    lent_tails: u64,
-    /// Length of `lent_tails`.
-    lent_bytes: u64,
+    duplicate_tails: u64,
+    /// Length of `duplicate_tails`.
+    duplicate_tail_bytes: u64,
     /// Holes.
     hole_bytes: u64,
     /// Blocks copied from an earlier image.
     base_blocks: u64,
     /// Length of `base_blocks` in that image.
     base_bytes: u64,
-    /// Blocks that hold tails of several files.
-    shared_blocks: u64,
-    /// Small files and tails that are stored together.
-    shared_bytes: u64,
-    /// Length of `shared_bytes` after compression.
-    shared_stored_bytes: u64,
+    /// Fragment blocks, which hold tails of several files.
+    fragment_blocks: u64,
+    /// Small files and tails in fragment blocks or the packed inode.
+    fragment_bytes: u64,
+    /// Length of `fragment_bytes` after compression.
+    fragment_stored_bytes: u64,
     /// Data stored uncompressed, because compression gains less than `--min-gain`.
     plain_bytes: u64,
     /// Time that packing took.

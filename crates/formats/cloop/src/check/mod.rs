@@ -32,7 +32,7 @@ impl CloopVolume {
         }
         if geometry.block_count == 0 {
             match self.has_data()? {
-                true => report.error("head", "no blocks, but data behind them: the disk is lost"),
+                true => report.error("head", "no blocks, but data after them: the disk is lost"),
                 false => report.note("head", "no blocks: the disk is empty"),
             }
         }
@@ -78,7 +78,7 @@ impl CloopVolume {
             }
             Ok(!report.is_full())
         })?;
-        let what = "blocks are stored as they are, which the 4.3 module of Linux cannot read";
+        let what = "blocks are stored uncompressed, which the 4.3 module of Linux cannot read";
         if let Some(text) = stored.one_line(what) {
             report.warn("index", text);
         }

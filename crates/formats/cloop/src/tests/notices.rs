@@ -32,7 +32,7 @@ fn reports_every_bad_row_and_continues() {
 
 #[test]
 fn notices_what_modules_of_linux_cannot_read() {
-    found(&made(Version::V4Header), Severity::Warning, "stored as they are, which the 4.3 module");
+    found(&made(Version::V4Header), Severity::Warning, "stored uncompressed, which the 4.3 module");
     found(&made(Version::V0_68), Severity::Note, "version 0.68");
 }
 
@@ -59,5 +59,5 @@ fn notices_large_blocks_and_bytes_behind_the_end() {
 #[test]
 fn notices_that_no_blocks_over_data_lose_the_disk() {
     let image = made(Version::V2_0).patch("head", 132, &[0; 4]);
-    found(&image, Severity::Error, "no blocks, but data behind them");
+    found(&image, Severity::Error, "no blocks, but data after them");
 }

@@ -35,11 +35,11 @@ rejects! {
     rejects_more_accelerated_blocks: Accelerated "head" + 132 = U32_MAX => "4294967295 rows of 16 bytes";
     rejects_first_block_in_the_head: V2_0 "index" + 0 = [0; 8] => "block 0: starts at 0x0";
     rejects_block_behind_the_file: V2_0 "index" + 8 = U64_MAX => "ends at 0xffffffffffffffff";
-    rejects_offsets_that_fall: V2_0 "index" + 16 = 177_u64.to_be_bytes() => "ends at 0xb1, from behind";
-    rejects_empty_block: V1_0 "index" + 8 = 176_u64.to_le_bytes() => "ends at 0xb0, from behind 0xb0";
+    rejects_offsets_that_fall: V2_0 "index" + 16 = 177_u64.to_be_bytes() => "ends at 0xb1, after";
+    rejects_empty_block: V1_0 "index" + 8 = 176_u64.to_le_bytes() => "ends at 0xb0, after 0xb0";
     rejects_method_that_nobody_has: V4Header "index" + 0 = [0x50] => "block 0: method 5";
     rejects_flags_that_nobody_has: Alpha3 "flags" + 0 = 3_u32.to_be_bytes() => "block 0: flags 0x3";
-    rejects_stored_block_of_another_length: V4Footer "index" + 0 = [0x10] => "stored as it is in";
+    rejects_stored_block_of_another_length: V4Footer "index" + 0 = [0x10] => "stored uncompressed in";
     rejects_sizes_longer_than_the_file: V3_0 "index" + 0 = U32_MAX => "all blocks together end at";
     rejects_size_zero: V3_0 "index" + 4 = [0; 4] => "block 1: ends at";
     rejects_accelerated_block_behind_the_file: Accelerated "index" + 8 = 0x7fff_ffff_u32.to_be_bytes() => "block 0: ends at";

@@ -167,7 +167,7 @@ impl Walk<'_, '_> {
             self.report.note("superblock", text);
         }
         let what =
-            "files whose last page Linux reads as zeros, being stored as it is and pointed to directly";
+            "files whose last page Linux reads as zeros, because it is uncompressed and has a direct pointer";
         if let Some(text) = self.lost_pages.one_line(what) {
             self.report.warn("block pointers", text);
         }

@@ -104,7 +104,7 @@ fn notices_unused_space_and_data_after_the_image() {
     image.bytes.resize(image.bytes.len() + 5000, 0);
     assert_eq!(image.findings(), []);
     *image.bytes.last_mut().unwrap() = 1;
-    found(&image, Severity::Note, "data behind the image's end");
+    found(&image, Severity::Note, "data after the end of the image");
 }
 
 #[test]

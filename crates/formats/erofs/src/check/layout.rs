@@ -29,7 +29,7 @@ impl Reader {
         let prefixes = super_block.xattr_prefix_count;
         if prefixes > 0 && !geometry.has(EROFS_FEATURE_INCOMPAT_XATTR_PREFIXES) {
             found.push(format!(
-                "{prefixes} long xattr prefixes without the feature, which Linux 6.4 and later look for all the same"
+                "{prefixes} long xattr prefixes without the feature, which Linux 6.4 and later search anyway"
             ));
         }
         let shared = super_block.ishare_xattr_prefix_id;
@@ -142,8 +142,7 @@ impl Reader {
             }
         }
         if let Some(first) = first {
-            let fault =
-                format_args!("{found} bytes that nothing leads to are not zero, the first behind {first:#x}");
+            let fault = format_args!("{found} unreferenced bytes are not zero, the first after {first:#x}");
             report.note("unused space", fault);
         }
         Ok(())

@@ -365,7 +365,7 @@ impl Walk<'_, '_> {
         {
             self.report.error("clusters", text);
         }
-        let what = "a plain cluster behind the inode of an interlaced file, kernels read it wrongly";
+        let what = "a plain cluster after the inode of an interlaced file, which kernels misread";
         if let Some(text) = self.rotated.one_line(what) {
             self.report.error("clusters", text);
         }

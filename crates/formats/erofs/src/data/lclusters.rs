@@ -80,7 +80,7 @@ impl<'a> Entries<'a> {
     /// Errors: `Corrupt` for an index beyond the file's end, too.
     pub(crate) fn get(&mut self, index: u64) -> Result<Entry> {
         if index >= self.head.lcluster_count {
-            return Err(self.fault("a cluster goes on behind the end of the file").into());
+            return Err(self.fault("a cluster continues after the end of the file").into());
         }
         if !self.head.compact {
             return self.full(index);

@@ -179,7 +179,7 @@ fn check_together(typed: &Typed, fragments: Fragments, index: IndexForm) -> Resu
     let inline_clusters = typed.inline_clusters == Some(true);
     let plain = typed.dedupe != Dedupe::Ranges && index != IndexForm::Extents;
     let (message, hint) = if has_fragments && inline_clusters {
-        let hint = "fragments=off keeps them beside their inodes";
+        let hint = "fragments=off stores them as inline data";
         ("inline-tails=on, but tails go to the packed inode", hint)
     } else if typed.interlaced && !(has_fragments && plain) {
         ("interlaced=on goes with fragments, without dedupe=ranges and extents", "interlaced=off")

@@ -236,7 +236,7 @@ impl<'a> Nodes<'a> {
             return Ok(Data::Owned(Cow::Owned(bytes)));
         }
         if !knows_chunks(self.options) {
-            let message = "cannot store the tail of a file: it does not fit beside its inode";
+            let message = "cannot store the tail of a file: it does not fit after its inode";
             return Err(Error::failed(message).hint("-O kernel=5.15 allows chunks, which need no such place"));
         }
         let blocks = (start_block..start_block + full_blocks).map(Some).collect();

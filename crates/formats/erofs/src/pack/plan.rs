@@ -193,7 +193,7 @@ fn refuse_endless(tree: &Tree, id: NodeId, count: u64, what: &str) -> Result<()>
     }
     let message =
         format!("{:?} has {count} {what}, erofs lists at most {INDEXED_BLOCKS_MAX} here", tree.path(id));
-    Err(Error::failed(message).hint("a rule such as -O rule=PATH=none stores it as it is, holes as holes"))
+    Err(Error::failed(message).hint("a rule such as -O rule=PATH=none stores it uncompressed, with holes"))
 }
 
 /// Errors: `Failed` for a file that is stored whole, holes as zeros, and is longer than the image

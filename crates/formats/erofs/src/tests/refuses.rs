@@ -38,7 +38,7 @@ refuses! {
     rejects_metabox_inside_the_metabox: Corrupt "super" + 80 = [0xa7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128] => "the metabox lies in the metabox";
     rejects_packed_inode_in_the_metabox: Corrupt "super" + 103 = [128] => "the packed inode lies in the metabox";
     rejects_packed_inode_that_is_no_file: Corrupt "super" + 96 = [16] => "packed inode at";
-    rejects_root_behind_the_image: Corrupt "super" + 14 = U16_MAX => "behind the end of the image";
+    rejects_root_behind_the_image: Corrupt "super" + 14 = U16_MAX => "after the end of the image";
 
     rejects_inode_formats_from_the_future: Unsupported "plain" + 0 = [0x20, 0] => "format 0x20";
     rejects_layouts_from_the_future: Unsupported "plain" + 0 = [10, 0] => "data layout 5";
@@ -50,14 +50,14 @@ refuses! {
     rejects_links_beyond_64_kib: Corrupt "link" + 8 = U32_MAX => "link length 4294967295";
     rejects_links_with_a_nul: Corrupt "target" + 2 = [0] => "NUL byte";
 
-    rejects_names_that_start_amid_entries: Corrupt "listing" + 8 = [13, 0] => "amid its entries";
-    rejects_names_that_start_behind_the_block: Corrupt "listing" + 8 = [0xf0, 0xff] => "amid its entries";
+    rejects_names_that_start_amid_entries: Corrupt "listing" + 8 = [13, 0] => "among its entries";
+    rejects_names_that_start_behind_the_block: Corrupt "listing" + 8 = [0xf0, 0xff] => "among its entries";
     rejects_names_outside_of_their_block: Corrupt "listing" + 20 = U16_MAX => "a name outside of its block";
     rejects_empty_names: Corrupt "listing" + 20 = [108, 0] => "a name that is empty";
     rejects_names_with_a_slash: Corrupt "listing" + 111 = *b"/" => "name with a slash";
     rejects_entries_of_an_unknown_type: Corrupt "listing" + 34 = [9] => "unknown type";
     rejects_dots_of_another_type: Corrupt "listing" + 22 = [9] => "of another type";
-    rejects_entries_that_lead_behind_the_image: Corrupt "listing" + 24 = U32_MAX => "behind the end of the image";
+    rejects_entries_that_lead_behind_the_image: Corrupt "listing" + 24 = U32_MAX => "after the end of the image";
     rejects_entries_that_lead_into_a_metabox_that_is_not_there: Corrupt "listing" + 31 = [128] => "but there is none";
 
     rejects_more_shared_xattrs_than_there_is_room_for: Corrupt "xattr head" + 4 = [5] => "shared xattr count 5";

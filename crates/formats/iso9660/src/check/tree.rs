@@ -262,7 +262,7 @@ impl Walk<'_, '_> {
         }
         let warnings = [
             (&self.byte_orders, "the two byte orders of extents or lengths differ"),
-            (&self.behind_volume, "data lies behind the end of the volume"),
+            (&self.behind_volume, "data lies after the end of the volume"),
         ];
         for text in warnings.into_iter().filter_map(|(tally, what)| tally.one_line(what)) {
             self.report.warn("records", text);

@@ -60,7 +60,7 @@ fn entry(store: &Store<'_>, image: &Wanted) -> Result<BootEntry> {
     let stored = store.stored(image.node);
     if stored.len == 0 || stored.decoded_len.is_some() {
         let path = store.tree.path(image.node);
-        return Err(Error::failed(format!("boot image {path:?} is not stored as it is")));
+        return Err(Error::failed(format!("boot image {path:?} is not stored uncompressed")));
     }
     // Firmware of EFI looks at the file system for how long it is.
     let sectors = match store.options.boot_sectors {

@@ -40,8 +40,8 @@ notices! {
     notices_entries_that_are_too_long: "again susp" + 46 = [200] => Error "entry \"NM\" of 200 bytes";
     notices_entries_that_are_too_short: "again susp" + 2 = [20] => Error "\"PX\" is too short";
     notices_areas_behind_the_image: "plain susp" + 67 = both(&[9999]) => Error "continuation area";
-    notices_names_that_end_early: "again susp" + 48 = [1] => Error "its name ends where it should go on";
-    notices_targets_that_end_early: "link susp" + 73 = [1] => Error "its link target ends where it should go on";
+    notices_names_that_end_early: "again susp" + 48 = [1] => Error "its name ends where it should continue";
+    notices_targets_that_end_early: "link susp" + 73 = [1] => Error "its link target ends where it should continue";
     notices_link_counts_that_lie: "again susp" + 12 = both(&[3]) => Note "not as many as they claim";
     notices_a_link_count_of_zero: "again susp" + 12 = both(&[0]) => Error "link count 0";
     notices_times_from_nowhere: "plain susp" + 55 = [0xa0] => Note "-96 of \"plain\"";

@@ -67,8 +67,8 @@ fn chains_of_any_content_end() {
         disk.record(60, &[(0x83, 1, 5), (0x05, first, 20)]);
         disk
     };
-    found(&again(40), "the chain comes here again");
-    found(&again(0), "the chain comes here again");
+    found(&again(40), "the chain returns here");
+    found(&again(0), "the chain returns here");
     found(&again(80), "extended boot record at 0xc800: 0x2800 up to 0xc800 allowed");
     found(&again(u32::MAX), "up to 0xc800 allowed");
     found(&again(50), "no boot record is there");

@@ -7,7 +7,7 @@ use packfs_format::{TRUNCATED, faults};
 /// A set of attributes that is none.
 pub(crate) const NO_XATTRS: &str = "no attributes in it";
 /// Attributes that cannot be named.
-pub(crate) const UNKNOWN_XATTRS: &str = "attributes with a prefix that nobody knows";
+pub(crate) const UNKNOWN_XATTRS: &str = "attributes with an unknown prefix";
 
 faults! {
     /// Faults of an image; `found` is the value that it stores.
@@ -17,7 +17,7 @@ faults! {
     Magic { found: u32 } = "superblock at 0x0: magic {found:#010x}, 0x73717368 (hsqs) allowed";
     StreamedEnd { at: u64, found: u32 } =
         "superblock at {at:#x} of a streamed image: magic {found:#010x}, 0x73717368 (hsqs) allowed"
-            => hint "a streamed image ends with its superblock; this one is cut off or has something behind it";
+            => hint "a streamed image ends with its superblock; this one is truncated or has data after it";
     Truncated { bytes_used: u64, len: u64 } =
         "superblock: the image is {bytes_used} bytes long, the file only {len}" => hint TRUNCATED;
     BytesUsed { found: u64 } = "superblock: image length {found}, at least 96 allowed";

@@ -83,7 +83,7 @@ impl Decoder {
             self.decoded.extend_from_slice(&self.packed);
         } else {
             decode(&self.packed, &mut self.decoded, kept + len_max)
-                .ok_or_else(|| invalid("a block makes no sense".into()))?;
+                .ok_or_else(|| invalid("a block is invalid".into()))?;
         }
         self.read = kept;
         self.len += (self.decoded.len() - kept) as u64;

@@ -48,7 +48,7 @@ notices! {
     notices_lying_export_flag: LITTLE_3_1 "super" + 36 = [0] => Note "none in its flags but has an export table";
     notices_lying_fragment_flag: LITTLE_2_1 "super" + 36 = [0x10] => Note "no-fragments";
     notices_unused_users: LITTLE_1_0 "sub" + 2 = [0x01] => Note "uid table: ids that no inode uses";
-    notices_data_behind_the_image: LITTLE_3_1 "padding" + 9 = [1] => Note "data behind the image's end";
+    notices_data_behind_the_image: LITTLE_3_1 "padding" + 9 = [1] => Note "data after the end of the image";
     notices_unreadable_fragment: LITTLE_3_1 "fragment" + 8 = [0; 4] => Error "fragment 0: fragment at 0x";
 }
 

@@ -48,7 +48,7 @@ notices! {
     notices_unused_xattr_set: "b body" + 36 = [0xff; 4] => Note "sets that no inode uses: 0";
     notices_xattr_set_beyond_the_table: "b body" + 36 = [5, 0, 0, 0] => Error "xattr set 5";
     notices_wrong_xattr_size: "xattr set" + 12 = [1, 0, 0, 0] => Note "with 1 instead of 28";
-    notices_unknown_xattr_prefix: "xattr" + 0 = [9, 0] => Error "prefix that nobody knows";
+    notices_unknown_xattr_prefix: "xattr" + 0 = [9, 0] => Error "unknown prefix";
     notices_impossible_xattr_size: "xattr set" + 12 = [0xff; 4] => Error "a size of 4294967295 bytes";
     notices_an_xattr_size_of_zero: "xattr set" + 12 = [0; 4] => Error "a size of 0 bytes";
     notices_a_set_without_xattrs: "xattr set" + 8 = [0; 4] => Error "no attributes in it";
@@ -62,7 +62,7 @@ notices! {
     notices_check_flag: "super" + 24 = 0x0084u16.to_le_bytes() => Note "flag check";
     notices_lzma: "super" + 20 = [2, 0] => Warning "lzma";
     notices_lz4_without_options: "super" + 20 = [5, 0] => Error "codec options: missing";
-    notices_data_behind_the_image: "padding" + 0 = [1] => Note "data behind the image's end";
+    notices_data_behind_the_image: "padding" + 0 = [1] => Note "data after the end of the image";
 }
 
 #[test]
