@@ -91,9 +91,9 @@ impl KernelMount {
     /// Older kernels cannot mount part of a detached mount, so the whole is mounted at a temporary
     /// place first.
     fn mount_subdir(&self, mount: &OwnedFd, at: &Path) -> Result<()> {
-        let aside = TemporaryMount::new(mount)?;
-        let root = rustix::fs::open(&aside.path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-            .or_io(|| format!("cannot open {:?}", aside.path))?;
+        let temporary = TemporaryMount::new(mount)?;
+        let root = rustix::fs::open(&temporary.path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .or_io(|| format!("cannot open {:?}", temporary.path))?;
         let subdir = OsStr::from_bytes(self.subdir.as_bytes());
         // A link in the image must not lead out of it.
         let found = rustix::fs::openat2(
@@ -122,12 +122,12 @@ impl TemporaryMount {
     fn new(mount: impl AsFd) -> Result<Self> {
         let path = record::own_folder()?.join(format!("aside-{}", std::process::id()));
         std::fs::create_dir(&path).or_io(|| format!("cannot create {path:?}"))?;
-        let mut aside = TemporaryMount { path, is_mounted: false };
+        let mut temporary = TemporaryMount { path, is_mounted: false };
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        move_mount(mount, OsStr::new(""), CWD, &aside.path, flags)
-            .or_io(|| format!("cannot mount on {:?}", aside.path))?;
-        aside.is_mounted = true;
-        Ok(aside)
+        move_mount(mount, OsStr::new(""), CWD, &temporary.path, flags)
+            .or_io(|| format!("cannot mount on {:?}", temporary.path))?;
+        temporary.is_mounted = true;
+        Ok(temporary)
     }
 }
 

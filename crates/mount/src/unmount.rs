@@ -64,7 +64,7 @@ fn take_away(mounted: &Mounted, lazy: bool) -> Result<()> {
 
 fn busy(at: &Path) -> Error {
     let error = Error::failed(format!("cannot unmount {at:?}: it is in use"));
-    error.hint(format!("fuser -vm {at:?} lists its users; --lazy unmounts it when they are done"))
+    error.hint(format!("fuser -vm {at:?} lists its users; --lazy unmounts it even so; open files stay usable until they are closed"))
 }
 
 fn by_helper(at: &Path, lazy: bool) -> Result<()> {

@@ -76,7 +76,7 @@ pub(crate) trait Placer: Rules<Self::Engine> + Sized {
     fn close(&mut self, placement: &mut Placement<'_, Self>);
 
     /// Begins a file, before its first piece is taken.
-    fn begin_file(&mut self, _desk: &mut Placement<'_, Self>, _piece: &Piece) -> Result<()> {
+    fn begin_file(&mut self, _placement: &mut Placement<'_, Self>, _piece: &Piece) -> Result<()> {
         Ok(())
     }
 

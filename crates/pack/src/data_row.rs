@@ -32,14 +32,14 @@ impl<'a> DataRow<'a> {
     /// Places data in files of their own.
     pub(crate) fn in_files(
         files: &'a mut [Output],
-        wishes: &[DataFile],
+        data_files: &[DataFile],
         block_len: u32,
         padding: u64,
     ) -> Self {
         let block_len = u64::from(block_len);
         DataRow::new(
             files,
-            wishes.iter().map(|wish| wish.len_max).collect(),
+            data_files.iter().map(|file| file.len_max).collect(),
             block_len,
             padding.max(block_len),
         )
@@ -163,15 +163,15 @@ mod tests {
     /// Writes lengths to files with these limits; returns positions and files.
     fn written(lens_max: &[Option<u64>], lens: &[(u16, u64)]) -> Result<(Vec<u64>, Vec<PlacedFile>)> {
         let folder = tempfile::tempdir().unwrap();
-        let wishes: Vec<DataFile> = (0..)
+        let data_files: Vec<DataFile> = (0..)
             .zip(lens_max)
             .map(|(number, &len_max)| DataFile { path: folder.path().join(number.to_string()), len_max })
             .collect();
-        let mut files: Vec<Output> = wishes
+        let mut files: Vec<Output> = data_files
             .iter()
             .map(|wish| Output::create(&wish.path, &Place::default(), 0, &packfs_core::Silent).unwrap())
             .collect();
-        let mut row = DataRow::in_files(&mut files, &wishes, 16, 64);
+        let mut row = DataRow::in_files(&mut files, &data_files, 16, 64);
         let mut places = Vec::new();
         for &(number, len) in lens {
             row.begin(number, len)?;

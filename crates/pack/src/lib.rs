@@ -89,7 +89,7 @@ pub struct PackOptions {
     pub min_gain: Gain,
     /// Effort spent on compressing a block.
     pub effort: Effort,
-    /// FileComparer image whose compressed blocks are reused for unchanged data.
+    /// Earlier image whose compressed blocks are reused for unchanged data.
     pub base: Option<Arc<Base>>,
     /// Verifies the finished image before it is renamed into place. If set, contents are hashed
     /// while they are read.

@@ -67,7 +67,7 @@ impl Spool {
             file.read_exact_at(front, start).or_io(failed)?;
         }
         let start = start.saturating_sub(self.file_len) as usize;
-        self.memory.get(start..).unwrap_or_default().read_exact(back).or_io(failed)
+        self.memory.get(start..).unwrap_or_default().read_exact(back).or_io(|| "cannot read kept data")
     }
 }
 

@@ -125,7 +125,7 @@ impl Packing<'_> {
         let image = Output::create(self.output, &place, plan.data_start, self.progress)?;
         let create = |file: &DataFile| Output::create(&file.path, &Place::default(), 0, self.progress);
         let data = data_files.iter().map(create).collect::<Result<_>>()?;
-        Ok(Files { image, image_len: 0, data, wishes: data_files, padding: self.format.padding() })
+        Ok(Files { image, image_len: 0, data, data_files, padding: self.format.padding() })
     }
 
     /// Has the format write everything around the data; afterwards the files lack only their names.
@@ -222,7 +222,7 @@ struct Files<'a> {
     image: Output,
     image_len: u64,
     data: Vec<Output>,
-    wishes: &'a [DataFile],
+    data_files: &'a [DataFile],
     padding: u64,
 }
 
@@ -230,7 +230,7 @@ impl Files<'_> {
     fn row(&mut self, block_len: u32) -> DataRow<'_> {
         match self.data.is_empty() {
             true => DataRow::in_image(&mut self.image),
-            false => DataRow::in_files(&mut self.data, self.wishes, block_len, self.padding),
+            false => DataRow::in_files(&mut self.data, self.data_files, block_len, self.padding),
         }
     }
 

@@ -151,6 +151,7 @@ pub(crate) fn decode(
     stored: &[u8],
     out: &mut [u8],
 ) -> Result<usize> {
+    debug_assert!(block.algorithm.is_none() || out.len() >= block.decoded_len as usize);
     let room = out.len().min(block.decoded_len as usize);
     let len = match block.algorithm {
         None => stored.len(),

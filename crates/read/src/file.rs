@@ -63,7 +63,7 @@ impl BlockPart {
 /// Access pattern of a reader, as far as known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadPattern {
-    /// Range to decode ahead; `None` without worker threads.
+    /// Range to decode ahead; without one, other threads neither decode ahead nor help.
     ahead: Option<Range<u64>>,
     /// Random access: little of each block is wanted.
     jumps: bool,

@@ -29,16 +29,16 @@ impl ExpectedContents<'_> {
 /// Errors: `Failed` for the first file in tree order whose contents differ; those of decoding.
 pub(super) fn compare(
     engine: &Arc<ReadEngine>,
-    expected: &ExpectedContents<'_>,
+    contents: &ExpectedContents<'_>,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let files: Vec<Mutex<Found>> = expected.nodes.iter().map(|_| Mutex::default()).collect();
-    let reader = || Ok(Reader { expected, files: &files });
-    engine.in_disk_order(expected.wanted, progress, &reader)?;
+    let files: Vec<Mutex<Found>> = contents.nodes.iter().map(|_| Mutex::default()).collect();
+    let reader = || Ok(Reader { contents, files: &files });
+    engine.in_disk_order(contents.wanted, progress, &reader)?;
     for (index, found) in files.into_iter().enumerate() {
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.check(expected.expected.seen(expected.nodes[index])).map_err(|what| {
-            Error::failed(format!("\"{}\" {what}", escaped(expected.path(index).as_bytes())))
+        found.check(contents.expected.seen(contents.nodes[index])).map_err(|what| {
+            Error::failed(format!("\"{}\" {what}", escaped(contents.path(index).as_bytes())))
         })?;
     }
     Ok(())
@@ -104,7 +104,7 @@ impl Found {
 
 /// One worker.
 struct Reader<'a> {
-    expected: &'a ExpectedContents<'a>,
+    contents: &'a ExpectedContents<'a>,
     files: &'a [Mutex<Found>],
 }
 
@@ -120,11 +120,11 @@ impl PieceSink for Reader<'_> {
     }
 
     fn piece(&mut self, file_index: usize, offset: u64, bytes: &[u8]) -> Result<()> {
-        let file_len = self.expected.wanted[file_index].len;
+        let file_len = self.contents.wanted[file_index].len;
         let unit_len = |start: u64| UNIT.min(file_len - start / UNIT * UNIT) as usize;
         let end = offset + bytes.len() as u64;
         if end > file_len {
-            let path = self.expected.path(file_index);
+            let path = self.contents.path(file_index);
             let what = format!("data up to byte {end} of a file of {file_len} bytes");
             return Err(Error::corrupt(format!("\"{}\"", escaped(path.as_bytes())), what));
         }
@@ -145,7 +145,7 @@ impl PieceSink for Reader<'_> {
         if matches!(error.kind(), ErrorKind::Io | ErrorKind::Cancelled) {
             return Err(error);
         }
-        let path = self.expected.path(file_index);
+        let path = self.contents.path(file_index);
         Err(error.at(format_args!("\"{}\"", escaped(path.as_bytes()))))
     }
 }

@@ -14,7 +14,7 @@ use zerocopy::FromBytes;
 /// A server without a mount. Unlike a mount, it does not survive a panic.
 pub struct DryRun {
     served: Served,
-    room: AnswerBuffers,
+    buffers: AnswerBuffers,
     /// Sink for stores to the page cache.
     nowhere: Device,
 }
@@ -27,7 +27,7 @@ impl DryRun {
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             .or_io(|| "cannot open /dev/null")?;
         let served = Served::new(engine, options, Features::default(), None);
-        Ok(DryRun { served, room: AnswerBuffers::default(), nowhere: Device::new(null) })
+        Ok(DryRun { served, buffers: AnswerBuffers::default(), nowhere: Device::new(null) })
     }
 
     /// Returns the answer to a request as read from the device, with its header, or an error
@@ -35,15 +35,15 @@ impl DryRun {
     pub fn answer(&mut self, request: &[u8]) -> Option<std::result::Result<&[u8], i32>> {
         let (header, asked) = InHeader::read_from_prefix(request).ok()?;
         let busy = self.served.busy();
-        let answer = self.served.answer(&header, asked, &mut self.room);
-        if let Some(after) = self.room.after.take() {
+        let answer = self.served.answer(&header, asked, &mut self.buffers);
+        if let Some(after) = self.buffers.after.take() {
             self.served.afterwards(&self.nowhere, after);
         }
         drop(busy);
         match answer {
             Ok(Answer::None) => None,
-            Ok(Answer::Body) => Some(Ok(&self.room.body)),
-            Ok(Answer::Contents(range)) => Some(Ok(self.room.contents.get(range).unwrap_or_default())),
+            Ok(Answer::Body) => Some(Ok(&self.buffers.body)),
+            Ok(Answer::Contents(range)) => Some(Ok(self.buffers.contents.get(range).unwrap_or_default())),
             Err(error) => Some(Err(error.raw_os_error())),
         }
     }

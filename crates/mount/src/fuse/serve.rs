@@ -12,22 +12,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// Errors: `Io` if the connection to the kernel fails.
 pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -> Result<()> {
-    let mut room = AnswerBuffers::default();
+    let mut buffers = AnswerBuffers::default();
     loop {
         let next = device.next().or_io(|| "cannot read requests from the kernel")?;
         let Some(Request { header, body: asked }) = next else { return Ok(()) };
         requests.fetch_add(1, Ordering::Relaxed);
         let busy = served.busy();
-        let outcome = guarded(served, &header, asked, &mut room);
+        let outcome = guarded(served, &header, asked, &mut buffers);
         match outcome {
             Ok(Answer::None) => {}
-            Ok(Answer::Body) => device.answer(header.unique, Ok(&room.body)),
+            Ok(Answer::Body) => device.answer(header.unique, Ok(&buffers.body)),
             Ok(Answer::Contents(range)) => {
-                device.answer(header.unique, room.contents.get(range).ok_or(Errno::IO));
+                device.answer(header.unique, buffers.contents.get(range).ok_or(Errno::IO));
             }
             Err(error) => device.answer(header.unique, Err(error)),
         }
-        if let Some(after) = room.after.take() {
+        if let Some(after) = buffers.after.take() {
             // A panic here only costs the optimization.
             let _ = catch_unwind(AssertUnwindSafe(|| served.afterwards(&device, after)));
         }
@@ -35,7 +35,7 @@ pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -
         if header.opcode == opcode::DESTROY {
             return Ok(());
         }
-        room.tidy();
+        buffers.tidy();
     }
 }
 
@@ -44,8 +44,8 @@ fn guarded(
     served: &Served,
     header: &InHeader,
     asked: &[u8],
-    room: &mut AnswerBuffers,
+    buffers: &mut AnswerBuffers,
 ) -> Result<Answer, Errno> {
-    let answer = AssertUnwindSafe(|| served.answer(header, asked, room));
+    let answer = AssertUnwindSafe(|| served.answer(header, asked, buffers));
     catch_unwind(answer).unwrap_or(Err(Errno::IO))
 }

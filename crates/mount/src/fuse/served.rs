@@ -129,25 +129,25 @@ impl Served {
         if id == self.root { Ok(ROOT_ID) } else { id.0.checked_add(NODE_MIN).ok_or(Errno::IO) }
     }
 
-    /// Builds the answer to a request in `room`.
+    /// Builds the answer to a request in `buffers`.
     pub(crate) fn answer(
         &self,
         header: &InHeader,
         asked: &[u8],
-        room: &mut AnswerBuffers,
+        buffers: &mut AnswerBuffers,
     ) -> Result<Answer, Errno> {
         let id = || self.inode_id(header.nodeid);
         if let (Some(trace), true) = (&self.trace, opcode::USES.contains(&header.opcode)) {
             trace.used(id()?);
         }
-        room.body.clear();
-        room.after = None;
-        let body = &mut room.body;
+        buffers.body.clear();
+        buffers.after = None;
+        let body = &mut buffers.body;
         match header.opcode {
-            opcode::LOOKUP => self.lookup(id()?, name(asked)?, room)?,
+            opcode::LOOKUP => self.lookup(id()?, name(asked)?, buffers)?,
             opcode::GETATTR => self.attributes(id()?, body)?,
             opcode::READLINK => body.extend(self.volume().read_link(id()?).map_err(errno)?),
-            opcode::READ => return self.read(header.nodeid, asked, room).map(Answer::Contents),
+            opcode::READ => return self.read(header.nodeid, asked, buffers).map(Answer::Contents),
             opcode::READDIR => self.read_directory(id()?, asked, false, body)?,
             opcode::READDIRPLUS => self.read_directory(id()?, asked, true, body)?,
             opcode::GETXATTR => self.xattr(id()?, asked, body)?,
@@ -187,7 +187,7 @@ impl Served {
         Busy(&self.busy)
     }
 
-    fn lookup(&self, dir: InodeId, name: &[u8], room: &mut AnswerBuffers) -> Result<(), Errno> {
+    fn lookup(&self, dir: InodeId, name: &[u8], buffers: &mut AnswerBuffers) -> Result<(), Errno> {
         let found = match name {
             // Requested by NFS exports of the mount.
             b"." => Some(dir),
@@ -209,9 +209,9 @@ impl Served {
         if let Some(id) = found.filter(|_| is_file && entry.attr.size > 0)
             && self.read_predictor.looked_up(entry.nodeid)
         {
-            room.after = Some(FollowUp::Prepare(id));
+            buffers.after = Some(FollowUp::Prepare(id));
         }
-        room.body.extend_from_slice(entry.as_bytes());
+        buffers.body.extend_from_slice(entry.as_bytes());
         Ok(())
     }
 
@@ -241,10 +241,10 @@ impl Served {
         self.owners.as_ref().map_or(inode.meta.owner, |owners| owners(inode.meta.owner))
     }
 
-    fn read(&self, node: u64, asked: &[u8], room: &mut AnswerBuffers) -> Result<Range<usize>, Errno> {
+    fn read(&self, node: u64, asked: &[u8], buffers: &mut AnswerBuffers) -> Result<Range<usize>, Errno> {
         let (asked, _) = ReadIn::read_from_prefix(asked).map_err(|_| Errno::INVAL)?;
         let file = self.files.get(self.inode_id(node)?).map_err(errno)?;
-        let contents = &mut room.contents;
+        let contents = &mut buffers.contents;
         let len = file.len().saturating_sub(asked.offset).min(u64::from(asked.size));
         let len = (len as usize).min(READ_LEN_MAX);
         // Old bytes are overwritten.
@@ -259,7 +259,7 @@ impl Served {
         if asked.offset == 0 {
             self.read_predictor.read(node);
         } else if self.stores.are_for(&file) {
-            room.after = Some(FollowUp::Store(RandomRead { file, node, offset: asked.offset }));
+            buffers.after = Some(FollowUp::Store(RandomRead { file, node, offset: asked.offset }));
         }
         Ok(start..start + len)
     }

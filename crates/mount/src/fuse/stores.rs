@@ -47,16 +47,16 @@ impl Stores {
     /// Decodes the whole block around a random read and stores the part that the kernel has not
     /// requested; does nothing if another thread is storing. Decoding errors are left to the
     /// reader.
-    pub(crate) fn store_around(&self, device: &Device, jump: &RandomRead) {
+    pub(crate) fn store_around(&self, device: &Device, read: &RandomRead) {
         // Counted after the lock is released.
-        let count = if self.has_stored(device, jump) { &self.stores } else { &self.left_out };
+        let count = if self.has_stored(device, read) { &self.stores } else { &self.left_out };
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn has_stored(&self, device: &Device, jump: &RandomRead) -> bool {
-        if !jump.file.given.want(jump.offset, jump.file.len()) {
+    fn has_stored(&self, device: &Device, read: &RandomRead) -> bool {
+        if !read.file.given.want(read.offset, read.file.len()) {
             // The block can be evicted: the next read goes elsewhere, and the kernel has the pages.
-            jump.file.make_evictable(jump.offset);
+            read.file.make_evictable(read.offset);
             return false;
         }
         let _one = match self.one.try_lock() {
@@ -64,14 +64,14 @@ impl Stores {
             Err(TryLockError::Poisoned(one)) => one.into_inner(),
             Err(TryLockError::WouldBlock) => return false,
         };
-        let Ok(Some(beside)) = jump.file.page_neighbours(jump.offset) else { return false };
-        let outcome = device.store(jump.node, beside.offset, &beside.bytes);
+        let Ok(Some(neighbours)) = read.file.page_neighbours(read.offset) else { return false };
+        let outcome = device.store(read.node, neighbours.offset, &neighbours.bytes);
         // The kernel may have forgotten the file, or lack memory; other errors are permanent.
         if matches!(outcome, Err(error) if ![Errno::NOENT, Errno::NOMEM, Errno::INTR].contains(&error)) {
             self.is_refused.store(true, Ordering::Relaxed);
         }
-        let end = beside.offset.saturating_add(beside.bytes.len() as u64);
-        jump.file.given.mark(&(beside.offset..end), jump.file.len());
+        let end = neighbours.offset.saturating_add(neighbours.bytes.len() as u64);
+        read.file.given.mark(&(neighbours.offset..end), read.file.len());
         outcome.is_ok()
     }
 

@@ -98,7 +98,7 @@ pub(crate) struct Cutter<'a> {
     gain: Gain,
     probe: Probe,
     incompressible: Incompressible,
-    worth: &'a WholeFiles,
+    whole_files: &'a WholeFiles,
     old: Option<OldBlocks<'a>>,
     is_verified: bool,
     /// The file of the last piece, if more of it follows.
@@ -108,7 +108,7 @@ pub(crate) struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    pub(crate) fn new(job: &Job<'a, Blocks>, worth: &'a WholeFiles) -> Result<Self> {
+    pub(crate) fn new(job: &Job<'a, Blocks>, whole_files: &'a WholeFiles) -> Result<Self> {
         let Job { context, reuse, parts: runs, options, .. } = *job;
         let plan = context.plan;
         let encoder = |settings: &Option<_>| options.effort.encoder(settings.as_ref());
@@ -131,7 +131,7 @@ impl<'a> Cutter<'a> {
             gain,
             probe,
             incompressible,
-            worth,
+            whole_files,
             old,
             is_verified,
             kept: None,
@@ -207,7 +207,9 @@ impl<'a> Cutter<'a> {
         }
         let is_flat = self.context.job(piece).storage == BlockStorage::Flat;
         match self.block.as_mut().filter(|_| !is_flat) {
-            Some(encoder) => Ok(!self.worth.of_long(self.context, piece.job, encoder.as_mut(), self.gain)?),
+            Some(encoder) => {
+                Ok(!self.whole_files.of_long(self.context, piece.job, encoder.as_mut(), self.gain)?)
+            }
             None => Ok(true),
         }
     }

@@ -88,9 +88,9 @@ impl Engine for Blocks {
     }
 
     fn place(job: &Job<'_, Self>, row: DataRow<'_>, digests: &mut DigestLog) -> Result<Stored<Self>> {
-        let worth = &WholeFiles::default();
+        let whole_files = &WholeFiles::default();
         let limits = limits(job)?;
-        conductor::place(job, &limits, || Cutter::new(job, worth), Placer::new(job), row, digests)
+        conductor::place(job, &limits, || Cutter::new(job, whole_files), Placer::new(job), row, digests)
     }
 
     fn leads(plan: &BlockPlan, placed: &Placed<Self>) -> Vec<Range<u64>> {

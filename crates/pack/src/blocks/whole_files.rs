@@ -73,13 +73,11 @@ impl WholeFiles {
 pub(crate) fn encode(encoder: &mut dyn Encoder, raw: &[u8], out: &mut Vec<u8>) -> Result<u32> {
     let start = out.len();
     // No codec expands by more than an eighth, apart from its header and trailer.
-    let mut room = raw.len() + raw.len() / 8 + 1024;
-    loop {
-        out.resize(start + room, 0);
-        if let Some(len) = encoder.compress(raw, &mut out[start..]).map_err(Error::failed)? {
-            out.truncate(start + len);
-            return Ok(len as u32);
-        }
-        room *= 2;
-    }
+    out.resize(start + raw.len() + raw.len() / 8 + 1024, 0);
+    let len = encoder
+        .compress(raw, &mut out[start..])
+        .map_err(Error::failed)?
+        .ok_or_else(|| Error::failed("cannot compress a block: it grew by more than an eighth"))?;
+    out.truncate(start + len);
+    Ok(len as u32)
 }

@@ -29,8 +29,19 @@ impl CoderPool {
         Ok(pool)
     }
 
-    /// Takes the encoders of a recipe out of the pool.
-    pub(super) fn take(&mut self, recipe: &ClusterRecipe) -> Result<Coders> {
+    /// Calls `work` with the encoders of a recipe, which stay in the pool even if it fails.
+    pub(super) fn with<T>(
+        &mut self,
+        recipe: &ClusterRecipe,
+        work: impl FnOnce(&mut Coders) -> Result<T>,
+    ) -> Result<T> {
+        let mut coders = self.take(recipe)?;
+        let result = work(&mut coders);
+        self.put(coders);
+        result
+    }
+
+    fn take(&mut self, recipe: &ClusterRecipe) -> Result<Coders> {
         let first = self.take_one(&recipe.codec)?;
         let second = recipe.second.as_ref().map(|codec| self.take_one(codec)).transpose()?;
         Ok(Coders { first, second })
@@ -43,8 +54,7 @@ impl CoderPool {
         }
     }
 
-    /// Puts encoders back.
-    pub(super) fn put(&mut self, coders: Coders) {
+    fn put(&mut self, coders: Coders) {
         self.idle.push(coders.first);
         self.idle.extend(coders.second);
     }

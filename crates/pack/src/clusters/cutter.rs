@@ -212,9 +212,9 @@ impl<'a> Cutter<'a> {
             }
             Shape::Clusters { recipe, .. } if holes => {
                 let zeros_len = zeros_len(self.cut) as u64;
-                let mut coders = self.coders.take(recipe)?;
-                let zeros = coders.first.zeros(zeros_len as usize, self.cut.block_len as usize)?;
-                self.coders.put(coders);
+                let block_len = self.cut.block_len as usize;
+                let zeros =
+                    self.coders.with(recipe, |coders| coders.first.zeros(zeros_len as usize, block_len))?;
                 let Some(zeros) = zeros.filter(|_| len.is_multiple_of(zeros_len)) else { return Ok(None) };
                 (0..len / zeros_len)
                     .for_each(|_| stored.push_empty(zeros_len, CutForm::Zeros(zeros.clone())));
@@ -293,10 +293,11 @@ impl<'a> Cutter<'a> {
         // Holes are skipped.
         while offset < range.end {
             let data = reader.next_data(offset)?.unwrap_or(range.end..range.end);
+            // A run that ends before `offset` is of no use: all of the rest may be data.
+            let data = if data.end > offset { data } else { offset..range.end };
             let start = data.start.clamp(offset, range.end);
+            let end = data.end.clamp(start, range.end);
             self.input.resize((start - range.start) as usize, 0);
-            // A run that ends before `offset` tells nothing: all of the rest may be data.
-            let end = if data.end > offset { data.end.clamp(start, range.end) } else { range.end };
             self.input.resize((end - range.start) as usize, 0);
             reader.read_exact_at(start, &mut self.input[(start - range.start) as usize..])?;
             offset = end;
@@ -360,27 +361,27 @@ impl<'a> Cutter<'a> {
         stored: &mut Stored,
     ) -> Result<CutRest> {
         let measures = self.measures(recipe.cluster_len);
-        let mut coders = self.coders.take(recipe)?;
         let zeros_len = match (self.context.plan.holes, self.cut.byte_aligned) {
             (false, _) => None,
             (true, true) => Some(measures.cluster_len),
             (true, false) => Some(zeros_len(self.cut)),
         };
         let input = &self.input;
-        let mut stretches =
-            Stretches { measures, coders: &mut coders, zeros_len, scratch: &mut self.scratch, stored };
-        let mut at = from;
-        for candidate in candidates {
-            let found = self.matcher.find(candidate, piece.range.start, input, at, measures.block_len);
-            if let Some((start, cluster)) = found
-                && stretches.cut_before_shared(input, at..start)?
-            {
-                at = start + cluster.len as usize;
-                stretches.stored.clusters.push(cluster);
+        let (at, rest) = self.coders.with(recipe, |coders| {
+            let mut stretches = Stretches { measures, coders, zeros_len, scratch: &mut self.scratch, stored };
+            let mut at = from;
+            for candidate in candidates {
+                let found = self.matcher.find(candidate, piece.range.start, input, at, measures.block_len);
+                if let Some((start, cluster)) = found
+                    && stretches.cut_before_shared(input, at..start)?
+                {
+                    at = start + cluster.len as usize;
+                    stretches.stored.clusters.push(cluster);
+                }
             }
-        }
-        let end = if piece.last { end } else { End::Own };
-        let tail = match stretches.cut(input, at..input.len(), end)? {
+            stretches.cut(input, at..input.len(), if piece.last { end } else { End::Own })
+        })?;
+        let tail = match (at, rest) {
             (_, Rest::Nothing) => None,
             (start, Rest::Packed(from)) => {
                 Some(CutTail::Packed(TailBytes::new(input[start + from..].into())))
@@ -388,7 +389,6 @@ impl<'a> Cutter<'a> {
             (start, Rest::Plain(from)) => Some(CutTail::Plain(input[start + from..].to_vec())),
             (_, Rest::Inline { bytes, compressed, .. }) => Some(CutTail::Inline { bytes, compressed }),
         };
-        self.coders.put(coders);
         Ok((tail, None))
     }
 }
@@ -428,10 +428,10 @@ impl conductor::Cutter for Cutter<'_> {
         match self.cut.recipes.get(usize::from(self.cut.packed_recipe)) {
             Some(Recipe::Clusters(recipe)) => {
                 let measures = self.measures(recipe.cluster_len);
-                let mut coders = self.coders.take(recipe)?;
-                let encoders = Encoders::of(&mut coders);
-                segment::cut(measures, &input, End::Own, encoders, &mut self.scratch, &mut stored)?;
-                self.coders.put(coders);
+                self.coders.with(recipe, |coders| {
+                    let encoders = Encoders::of(coders);
+                    segment::cut(measures, &input, End::Own, encoders, &mut self.scratch, &mut stored)
+                })?;
             }
             _ => stored.push_plain(&input, self.cut.block_len as usize, 0),
         }

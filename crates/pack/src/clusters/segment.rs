@@ -165,6 +165,7 @@ fn fit(encoder: &mut dyn FitEncoder, src: &[u8], dst: &mut [u8]) -> Result<Fit> 
 /// Returns `fit` if it is consistent; otherwise an empty one, so that the data is stored plain.
 fn checked(fit: Fit, src_len: usize, dst_len: usize) -> Fit {
     let holds = fit.consumed <= src_len && fit.written <= dst_len && (fit.consumed > 0) == (fit.written > 0);
+    debug_assert!(holds, "{fit:?} of {src_len} into {dst_len}");
     if holds { fit } else { Fit { consumed: 0, written: 0 } }
 }
 

@@ -238,7 +238,7 @@ impl ContentReader for DiskReader<'_> {
         if facts(&now) == facts(before) {
             return Ok(());
         }
-        Err(Error::failed(format!("{path:?} changed while it was being packed"))
+        Err(Error::failed(format!("cannot pack {path:?}: it changed during packing"))
             .hint("pack a snapshot, or stop the program that writes to it"))
     }
 }

@@ -171,12 +171,12 @@ fn contents_in_order(
     let mut seen = vec![false; tree.node_count() as usize];
     let (mut nodes, mut wanted) = (Vec::new(), Vec::new());
     let mut position = 0;
-    crate::select::walk(tree, |_, met| {
+    crate::select::walk(tree, |_, entry| {
         position += 1;
-        let NodeKind::File { len, .. } = tree.node(met.node).kind else { return };
-        if len > 0 && chosen.has(position) && !std::mem::replace(&mut seen[met.node.index()], true) {
-            nodes.push(met.node);
-            wanted.push(Wanted { id: inodes[met.node.index()], len });
+        let NodeKind::File { len, .. } = tree.node(entry.node).kind else { return };
+        if len > 0 && chosen.has(position) && !std::mem::replace(&mut seen[entry.node.index()], true) {
+            nodes.push(entry.node);
+            wanted.push(Wanted { id: inodes[entry.node.index()], len });
         }
     });
     (nodes, wanted)

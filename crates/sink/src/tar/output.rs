@@ -102,16 +102,6 @@ impl<'a> Output<'a> {
         self.len
     }
 
-    /// Leaves room for `len` bytes: another thread writes them to their place in a file; without
-    /// such a place they are zeros.
-    pub(super) fn skip(&mut self, len: u64) -> Result<()> {
-        self.flush()?;
-        let Target::Place(_, at) = &mut self.target else { return self.zeros(len) };
-        *at = at.saturating_add(len);
-        self.len = self.len.saturating_add(len);
-        Ok(())
-    }
-
     /// Appends the bytes that `fill` adds.
     pub(super) fn gather(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let gathered = &mut self.chunk.gathered;
@@ -141,10 +131,15 @@ impl<'a> Output<'a> {
         if is_full { self.flush() } else { Ok(()) }
     }
 
-    /// Appends zeros.
+    /// Appends zeros; in a file, which other threads may fill, these are a hole.
     pub(super) fn zeros(&mut self, mut count: u64) -> Result<()> {
         if matches!(self.target, Target::Place(..)) {
-            return self.skip(count);
+            self.flush()?;
+        }
+        if let Target::Place(_, at) = &mut self.target {
+            *at = at.saturating_add(count);
+            self.len = self.len.saturating_add(count);
+            return Ok(());
         }
         while count > 0 {
             let part = count.min(CHUNK_LEN_MAX as u64);

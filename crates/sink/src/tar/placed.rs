@@ -98,7 +98,7 @@ impl Archive<'_, '_> {
             let of_runs = |runs: &Vec<Range<u64>>| runs.iter().map(|run| run.end - run.start).sum();
             let len = current.runs.as_ref().map_or(wanted.len, of_runs);
             places.push(Place::new(start + self.output.len(), current.runs));
-            self.output.skip(len + header::padding(len) as u64)?;
+            self.output.zeros(len + header::padding(len) as u64)?;
         }
     }
 }

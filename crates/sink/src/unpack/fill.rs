@@ -85,32 +85,32 @@ impl<'a> Filling<'a> {
 
     /// Writes one piece of a file. Pieces do not overlap.
     pub(super) fn piece(&self, dirs: &mut Dirs<'_>, file: usize, offset: u64, bytes: &[u8]) -> Result<()> {
-        let (Some(met), Some(remaining)) = (self.files.get(file), self.remaining.get(file)) else {
+        let (Some(entry), Some(remaining)) = (self.files.get(file), self.remaining.get(file)) else {
             return Err(Error::failed(format!("contents of a file that was not asked for (index {file})")));
         };
-        let NodeKind::File { len, .. } = self.maker.tree.node(met.node).kind else {
-            return Err(Error::failed(format!("{:?} has contents but is no file", self.maker.path(met))));
+        let NodeKind::File { len, .. } = self.maker.tree.node(entry.node).kind else {
+            return Err(Error::failed(format!("{:?} has contents but is no file", self.maker.path(entry))));
         };
         let part_len = bytes.len() as u64;
         // Acquire: the worker with an earlier piece has marked the file first.
         let left = remaining.load(Ordering::Acquire);
         if self.states[file].load(Ordering::Relaxed) == MISSING && left == part_len {
-            return self.whole(dirs, file, met, len, offset, bytes);
+            return self.whole(dirs, file, entry, len, offset, bytes);
         }
-        let Some(fd) = self.open_partial(dirs, file, met, len)? else { return Ok(()) };
+        let Some(fd) = self.open_partial(dirs, file, entry, len)? else { return Ok(()) };
         // Formats without holes have clusters of zeros instead, one of which may represent very
         // many.
         if !is_zero(bytes) {
-            self.maker.write(fd.as_fd(), met, offset, bytes)?;
+            self.maker.write(fd.as_fd(), entry, offset, bytes)?;
         }
         // Every worker's writes happen before the last one finishes the file.
         let before = remaining.fetch_sub(part_len, Ordering::AcqRel);
         if before < part_len {
-            return Err(Error::failed(format!("{:?}: more contents than announced", self.maker.path(met))));
+            return Err(Error::failed(format!("{:?}: more contents than announced", self.maker.path(entry))));
         }
         if before == part_len {
             self.lock().open.remove(&file);
-            self.maker.restore.finish_fd(&fd, met.node, CreatedWith { mode: Some(PARTIAL_MODE) });
+            self.maker.restore.finish_fd(&fd, entry.node, CreatedWith { mode: Some(PARTIAL_MODE) });
             self.done(file, len);
         }
         Ok(())
@@ -121,22 +121,22 @@ impl<'a> Filling<'a> {
         &self,
         dirs: &mut Dirs<'_>,
         file: usize,
-        met: &WalkEntry<'_>,
+        entry: &WalkEntry<'_>,
         len: u64,
         offset: u64,
         bytes: &[u8],
     ) -> Result<()> {
-        let mode = self.maker.restore.mode_to_make(self.maker.tree.node(met.node));
-        let fd = self.maker.file(dirs.get(met.dir)?, met, mode)?;
+        let mode = self.maker.restore.mode_to_make(self.maker.tree.node(entry.node));
+        let fd = self.maker.file(dirs.get(entry.dir)?, entry, mode)?;
         self.states[file].store(PARTIAL, Ordering::Relaxed);
         let zeros = is_zero(bytes);
         if zeros || bytes.len() as u64 != len {
-            self.maker.set_len(&fd, met, len)?;
+            self.maker.set_len(&fd, entry, len)?;
         }
         if !zeros {
-            self.maker.write(fd.as_fd(), met, offset, bytes)?;
+            self.maker.write(fd.as_fd(), entry, offset, bytes)?;
         }
-        self.maker.restore.finish_fd(&fd, met.node, CreatedWith { mode: Some(mode) });
+        self.maker.restore.finish_fd(&fd, entry.node, CreatedWith { mode: Some(mode) });
         self.done(file, len);
         Ok(())
     }
@@ -156,7 +156,7 @@ impl<'a> Filling<'a> {
         &self,
         dirs: &mut Dirs<'_>,
         file: usize,
-        met: &WalkEntry<'_>,
+        entry: &WalkEntry<'_>,
         len: u64,
     ) -> Result<Option<Arc<File>>> {
         let mut partial = self.lock();
@@ -166,13 +166,13 @@ impl<'a> Filling<'a> {
         if self.states[file].load(Ordering::Relaxed) == FAILED {
             return Ok(None);
         }
-        let dir = dirs.get(met.dir)?;
+        let dir = dirs.get(entry.dir)?;
         let fd = match partial.closed.remove(&file) {
-            Some(identity) => self.reopen(dir, met, identity)?,
+            Some(identity) => self.reopen(dir, entry, identity)?,
             None => {
-                let fd = self.maker.file(dir, met, PARTIAL_MODE)?;
+                let fd = self.maker.file(dir, entry, PARTIAL_MODE)?;
                 self.states[file].store(PARTIAL, Ordering::Relaxed);
-                self.maker.set_len(&fd, met, len)?;
+                self.maker.set_len(&fd, entry, len)?;
                 fd
             }
         };
@@ -201,14 +201,14 @@ impl<'a> Filling<'a> {
     }
 
     /// Reopens a file, and verifies that it is the one that was created.
-    fn reopen(&self, dir: BorrowedFd<'_>, met: &WalkEntry<'_>, identity: (u64, u64)) -> Result<File> {
+    fn reopen(&self, dir: BorrowedFd<'_>, entry: &WalkEntry<'_>, identity: (u64, u64)) -> Result<File> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let fd = rustix::fs::openat(dir, met.name, flags, Mode::empty());
-        let fd = fd.map_err(|errno| self.maker.cannot("open", met, errno))?;
+        let fd = rustix::fs::openat(dir, entry.name, flags, Mode::empty());
+        let fd = fd.map_err(|errno| self.maker.cannot("open", entry, errno))?;
         let stat = rustix::fs::fstat(&fd)
-            .map_err(|errno| self.maker.cannot("read the attributes of", met, errno))?;
+            .map_err(|errno| self.maker.cannot("read the attributes of", entry, errno))?;
         if (stat.st_dev, stat.st_ino) != identity {
-            return Err(self.maker.cannot("continue writing", met, Errno::STALE));
+            return Err(self.maker.cannot("continue writing", entry, Errno::STALE));
         }
         Ok(fd.into())
     }
@@ -216,7 +216,7 @@ impl<'a> Filling<'a> {
     /// Adds the path of a file to an error.
     pub(super) fn name(&self, file: usize, error: Error) -> Error {
         match self.files.get(file) {
-            Some(met) => error.at(format!("{:?}", self.maker.path(met))),
+            Some(entry) => error.at(format!("{:?}", self.maker.path(entry))),
             None => error,
         }
     }
@@ -240,10 +240,10 @@ impl<'a> Filling<'a> {
     }
 
     fn remove(&self, dirs: &mut Dirs<'_>, file: usize) -> Result<()> {
-        let Some(met) = self.files.get(file) else { return Ok(()) };
+        let Some(entry) = self.files.get(file) else { return Ok(()) };
         self.maker
-            .remove(dirs.get(met.dir)?, met.name)
-            .map_err(|errno| self.maker.cannot("remove incomplete", met, errno))
+            .remove(dirs.get(entry.dir)?, entry.name)
+            .map_err(|errno| self.maker.cannot("remove incomplete", entry, errno))
     }
 
     /// Removes every incomplete file.
@@ -268,14 +268,17 @@ impl<'a> Filling<'a> {
 
     /// Creates a file that is one hole.
     pub(super) fn hole(&self, dirs: &mut Dirs<'_>, file: usize) -> Result<()> {
-        let (Some(met), Some(remaining)) = (self.files.get(file), self.remaining.get(file)) else {
+        let (Some(entry), Some(remaining)) = (self.files.get(file), self.remaining.get(file)) else {
             return Ok(());
         };
         if remaining.load(Ordering::Acquire) > 0 {
-            return Err(Error::failed(format!("{:?}: fewer contents than announced", self.maker.path(met))));
+            return Err(Error::failed(format!(
+                "{:?}: fewer contents than announced",
+                self.maker.path(entry)
+            )));
         }
-        self.maker.bare(dirs, met)?;
-        if let NodeKind::File { len, .. } = self.maker.tree.node(met.node).kind {
+        self.maker.bare(dirs, entry)?;
+        if let NodeKind::File { len, .. } = self.maker.tree.node(entry.node).kind {
             self.done(file, len);
         }
         Ok(())

@@ -22,11 +22,11 @@ pub(super) struct Layout<'t> {
 }
 
 impl<'t> Layout<'t> {
-    /// Sorts the selected entries; `survey` checks a target that is not empty.
+    /// Sorts the selected entries; `conflicts` checks a target that is not empty.
     pub(super) fn new(
         tree: &'t Tree,
         chosen: &SelectedEntries,
-        mut survey: Option<&mut ConflictScan<'_>>,
+        mut conflicts: Option<&mut ConflictScan<'_>>,
     ) -> Result<Self> {
         let mut layout = Layout {
             dirs: Vec::new(),
@@ -39,13 +39,13 @@ impl<'t> Layout<'t> {
         let mut first_names: HashMap<NodeId, WalkEntry<'t>> = HashMap::new();
         let mut position = 0;
         let mut outcome = Ok(());
-        walk(tree, |_, met| {
+        walk(tree, |_, entry| {
             position += 1;
             if outcome.is_err() || !chosen.has(position) {
                 return;
             }
-            match survey.as_deref_mut().map_or(Ok(true), |survey| survey.wants(&met)) {
-                Ok(true) => layout.place(tree, met, &mut first_names),
+            match conflicts.as_deref_mut().map_or(Ok(true), |conflicts| conflicts.wants(&entry)) {
+                Ok(true) => layout.place(tree, entry, &mut first_names),
                 Ok(false) => layout.skipped += 1,
                 Err(error) => outcome = Err(error),
             }
@@ -53,22 +53,22 @@ impl<'t> Layout<'t> {
         outcome.map(|()| layout)
     }
 
-    fn place(&mut self, tree: &Tree, met: WalkEntry<'t>, first_names: &mut HashMap<NodeId, WalkEntry<'t>>) {
-        let node = tree.node(met.node);
+    fn place(&mut self, tree: &Tree, entry: WalkEntry<'t>, first_names: &mut HashMap<NodeId, WalkEntry<'t>>) {
+        let node = tree.node(entry.node);
         if !node.is_dir() && node.links > 1 {
-            if let Some(&first) = first_names.get(&met.node) {
-                self.links.push((met, first));
+            if let Some(&first) = first_names.get(&entry.node) {
+                self.links.push((entry, first));
                 return;
             }
-            first_names.insert(met.node, met);
+            first_names.insert(entry.node, entry);
         }
         match node.kind {
-            NodeKind::Directory => self.dirs.push(met),
+            NodeKind::Directory => self.dirs.push(entry),
             NodeKind::File { len, .. } if len > 0 => {
-                self.files.push(met);
+                self.files.push(entry);
                 self.bytes = self.bytes.saturating_add(len);
             }
-            _ => self.bare.push(met),
+            _ => self.bare.push(entry),
         }
     }
 }

@@ -55,16 +55,16 @@ impl RemovalLock {
 
 impl Maker<'_> {
     /// Returns the path of a name, for messages.
-    pub(super) fn path(&self, met: &WalkEntry<'_>) -> ImagePath {
-        let mut path = if met.dir == NodeId::ROOT { ImagePath::root() } else { self.tree.path(met.dir) };
-        if let Ok(name) = Name::new(met.name) {
+    pub(super) fn path(&self, entry: &WalkEntry<'_>) -> ImagePath {
+        let mut path = if entry.dir == NodeId::ROOT { ImagePath::root() } else { self.tree.path(entry.dir) };
+        if let Ok(name) = Name::new(entry.name) {
             path.push(name);
         }
         path
     }
 
-    pub(super) fn cannot(&self, what: &str, met: &WalkEntry<'_>, errno: Errno) -> Error {
-        let error = Error::io(format!("cannot {what} {:?}", self.path(met)), errno.into());
+    pub(super) fn cannot(&self, what: &str, entry: &WalkEntry<'_>, errno: Errno) -> Error {
+        let error = Error::io(format!("cannot {what} {:?}", self.path(entry)), errno.into());
         match errno {
             Errno::EXIST => {
                 error.hint("another process created it, or this filesystem treats two names as equal")
@@ -95,49 +95,53 @@ impl Maker<'_> {
     }
 
     /// Creates a new directory.
-    pub(super) fn directory(&self, dirs: &mut Dirs<'_>, met: &WalkEntry<'_>) -> Result<()> {
-        let dir = dirs.get(met.dir)?;
-        let mode = mode_bits(self.restore.mode_to_make_dir(self.tree.node(met.node)));
-        self.make(dir, met.name, || rustix::fs::mkdirat(dir, met.name, mode))
-            .map_err(|errno| self.cannot("create directory", met, errno))
+    pub(super) fn directory(&self, dirs: &mut Dirs<'_>, entry: &WalkEntry<'_>) -> Result<()> {
+        let dir = dirs.get(entry.dir)?;
+        let mode = mode_bits(self.restore.mode_to_make_dir(self.tree.node(entry.node)));
+        self.make(dir, entry.name, || rustix::fs::mkdirat(dir, entry.name, mode))
+            .map_err(|errno| self.cannot("create directory", entry, errno))
     }
 
     /// Makes an existing directory accessible until it gets its final permissions.
-    pub(super) fn enter_found_dir(&self, dirs: &mut Dirs<'_>, met: &WalkEntry<'_>) -> Result<()> {
-        super::restore::open_up_dir(dirs.get(met.dir)?, met.name, |mode| self.restore.locks_out_mode(mode))
-            .map_err(|errno| self.cannot("open directory", met, errno))
+    pub(super) fn enter_found_dir(&self, dirs: &mut Dirs<'_>, entry: &WalkEntry<'_>) -> Result<()> {
+        super::restore::open_up_dir(dirs.get(entry.dir)?, entry.name, |mode| {
+            self.restore.locks_out_mode(mode)
+        })
+        .map_err(|errno| self.cannot("open directory", entry, errno))
     }
 
     /// Creates an empty file and leaves it open; `mode` is reduced by the umask.
-    pub(super) fn file(&self, dir: BorrowedFd<'_>, met: &WalkEntry<'_>, mode: u16) -> Result<File> {
-        self.make(dir, met.name, || rustix::fs::openat(dir, met.name, MAKE_FILE, mode_bits(mode)))
+    pub(super) fn file(&self, dir: BorrowedFd<'_>, entry: &WalkEntry<'_>, mode: u16) -> Result<File> {
+        self.make(dir, entry.name, || rustix::fs::openat(dir, entry.name, MAKE_FILE, mode_bits(mode)))
             .map(File::from)
-            .map_err(|errno| self.cannot("create file", met, errno))
+            .map_err(|errno| self.cannot("create file", entry, errno))
     }
 
     /// Creates and finishes a node without contents. Returns false if it could not be created,
     /// which is then counted.
-    pub(super) fn bare(&self, dirs: &mut Dirs<'_>, met: &WalkEntry<'_>) -> Result<bool> {
-        let node = self.tree.node(met.node);
-        let dir = dirs.get(met.dir)?;
+    pub(super) fn bare(&self, dirs: &mut Dirs<'_>, entry: &WalkEntry<'_>) -> Result<bool> {
+        let node = self.tree.node(entry.node);
+        let dir = dirs.get(entry.dir)?;
         match &node.kind {
             NodeKind::Symlink(target) => {
-                self.make(dir, met.name, || rustix::fs::symlinkat(&target[..], dir, met.name))
-                    .map_err(|errno| self.cannot("create symlink", met, errno))?;
-                self.restore.finish_at(dir, met.name, met.node, CreatedWith { mode: None });
+                self.make(dir, entry.name, || rustix::fs::symlinkat(&target[..], dir, entry.name))
+                    .map_err(|errno| self.cannot("create symlink", entry, errno))?;
+                self.restore.finish_at(dir, entry.name, entry.node, CreatedWith { mode: None });
                 Ok(true)
             }
-            NodeKind::BlockDevice(number) => self.special(dir, met, node, FileType::BlockDevice, *number),
-            NodeKind::CharDevice(number) => self.special(dir, met, node, FileType::CharacterDevice, *number),
-            NodeKind::Fifo => self.special(dir, met, node, FileType::Fifo, DeviceNumber::default()),
-            NodeKind::Socket => self.special(dir, met, node, FileType::Socket, DeviceNumber::default()),
+            NodeKind::BlockDevice(number) => self.special(dir, entry, node, FileType::BlockDevice, *number),
+            NodeKind::CharDevice(number) => {
+                self.special(dir, entry, node, FileType::CharacterDevice, *number)
+            }
+            NodeKind::Fifo => self.special(dir, entry, node, FileType::Fifo, DeviceNumber::default()),
+            NodeKind::Socket => self.special(dir, entry, node, FileType::Socket, DeviceNumber::default()),
             NodeKind::File { len, .. } => {
                 let mode = self.restore.mode_to_make(node);
-                let fd = self.file(dir, met, mode)?;
+                let fd = self.file(dir, entry, mode)?;
                 if *len > 0 {
-                    self.set_len(&fd, met, *len)?;
+                    self.set_len(&fd, entry, *len)?;
                 }
-                self.restore.finish_fd(&fd, met.node, CreatedWith { mode: Some(mode) });
+                self.restore.finish_fd(&fd, entry.node, CreatedWith { mode: Some(mode) });
                 Ok(true)
             }
             NodeKind::Directory => Ok(false),
@@ -147,7 +151,7 @@ impl Maker<'_> {
     fn special(
         &self,
         dir: BorrowedFd<'_>,
-        met: &WalkEntry<'_>,
+        entry: &WalkEntry<'_>,
         node: &Node,
         file_type: FileType,
         number: DeviceNumber,
@@ -159,18 +163,19 @@ impl Maker<'_> {
         }
         let mode = self.restore.mode_to_make(node);
         let device = rustix::fs::makedev(number.major, number.minor);
-        let made = self
-            .make(dir, met.name, || rustix::fs::mknodat(dir, met.name, file_type, mode_bits(mode), device));
+        let made = self.make(dir, entry.name, || {
+            rustix::fs::mknodat(dir, entry.name, file_type, mode_bits(mode), device)
+        });
         match made {
             Ok(()) => {
-                self.restore.finish_at(dir, met.name, met.node, CreatedWith { mode: Some(mode) });
+                self.restore.finish_at(dir, entry.name, entry.node, CreatedWith { mode: Some(mode) });
                 Ok(true)
             }
             Err(errno @ (Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS)) => {
-                self.losses.add(kind, || self.path(met), errno);
+                self.losses.add(kind, || self.path(entry), errno);
                 Ok(false)
             }
-            Err(errno) => Err(self.cannot("create", met, errno)),
+            Err(errno) => Err(self.cannot("create", entry, errno)),
         }
     }
 
@@ -179,40 +184,40 @@ impl Maker<'_> {
         &self,
         from: &mut Dirs<'_>,
         to: &mut Dirs<'_>,
-        met: &WalkEntry<'_>,
+        entry: &WalkEntry<'_>,
         first: &WalkEntry<'_>,
     ) -> Result<()> {
-        let (old_dir, new_dir) = (from.get(first.dir)?, to.get(met.dir)?);
-        self.make(new_dir, met.name, || {
-            rustix::fs::linkat(old_dir, first.name, new_dir, met.name, AtFlags::empty())
+        let (old_dir, new_dir) = (from.get(first.dir)?, to.get(entry.dir)?);
+        self.make(new_dir, entry.name, || {
+            rustix::fs::linkat(old_dir, first.name, new_dir, entry.name, AtFlags::empty())
         })
         .map_err(|errno| {
-            let error = self.cannot("create hard link", met, errno);
+            let error = self.cannot("create hard link", entry, errno);
             error.hint(format!("it is a hard link to {:?}", self.path(first)))
         })
     }
 
-    pub(super) fn set_len(&self, fd: &File, met: &WalkEntry<'_>, len: u64) -> Result<()> {
-        rustix::fs::ftruncate(fd, len).map_err(|errno| self.cannot("set the length of", met, errno))
+    pub(super) fn set_len(&self, fd: &File, entry: &WalkEntry<'_>, len: u64) -> Result<()> {
+        rustix::fs::ftruncate(fd, len).map_err(|errno| self.cannot("set the length of", entry, errno))
     }
 
     /// Writes all of `bytes` at `offset`.
     pub(super) fn write(
         &self,
         fd: BorrowedFd<'_>,
-        met: &WalkEntry<'_>,
+        entry: &WalkEntry<'_>,
         mut offset: u64,
         mut bytes: &[u8],
     ) -> Result<()> {
         while !bytes.is_empty() {
             match rustix::io::pwrite(fd, bytes, offset) {
-                Ok(0) => return Err(self.cannot("write", met, Errno::NOSPC)),
+                Ok(0) => return Err(self.cannot("write", entry, Errno::NOSPC)),
                 Ok(count) => {
                     bytes = bytes.get(count..).unwrap_or_default();
                     offset = offset.saturating_add(count as u64);
                 }
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(self.cannot("write", met, errno)),
+                Err(errno) => return Err(self.cannot("write", entry, errno)),
             }
         }
         Ok(())
@@ -222,15 +227,15 @@ impl Maker<'_> {
     pub(super) fn finish_dir(
         &self,
         dirs: &mut Dirs<'_>,
-        met: &WalkEntry<'_>,
+        entry: &WalkEntry<'_>,
         made: CreatedWith,
     ) -> Result<()> {
-        if self.restore.needs_open_dir(met.node, made) {
-            let dir = dirs.file(met.node)?;
-            self.restore.finish_fd(dir, met.node, made);
+        if self.restore.needs_open_dir(entry.node, made) {
+            let dir = dirs.file(entry.node)?;
+            self.restore.finish_fd(dir, entry.node, made);
         } else {
-            let parent = dirs.get(met.dir)?;
-            self.restore.finish_at(parent, met.name, met.node, made);
+            let parent = dirs.get(entry.dir)?;
+            self.restore.finish_at(parent, entry.name, entry.node, made);
         }
         Ok(())
     }

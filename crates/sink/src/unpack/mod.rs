@@ -58,8 +58,8 @@ pub fn unpack(
     let tree = &loaded.tree;
     let chosen = SelectedEntries::new(tree, &options.paths)?;
     let target = Target::open(target, options.existing)?;
-    let mut survey = (!target.fresh).then(|| ConflictScan::new(tree, &target, options.existing));
-    let layout = Layout::new(tree, &chosen, survey.as_mut())?;
+    let mut conflicts = (!target.fresh).then(|| ConflictScan::new(tree, &target, options.existing));
+    let layout = Layout::new(tree, &chosen, conflicts.as_mut())?;
     let losses = Losses::default();
     let restore = Restore::new(tree, &losses, options, &target);
     let maker = Maker {
@@ -76,7 +76,7 @@ pub fn unpack(
         tree,
         target: &target,
         layout: &layout,
-        found: survey.map(|survey| survey.found).unwrap_or_default(),
+        found: conflicts.map(|conflicts| conflicts.found).unwrap_or_default(),
         maker: &maker,
         options,
         progress,
@@ -129,12 +129,12 @@ impl Unpacking<'_> {
 
     fn make_directories(&self) -> Result<()> {
         let mut dirs = self.dirs();
-        for met in &self.layout.dirs {
+        for entry in &self.layout.dirs {
             self.check_cancelled()?;
-            if self.found.contains(&met.node) {
-                self.maker.enter_found_dir(&mut dirs, met)?;
+            if self.found.contains(&entry.node) {
+                self.maker.enter_found_dir(&mut dirs, entry)?;
             } else {
-                self.maker.directory(&mut dirs, met)?;
+                self.maker.directory(&mut dirs, entry)?;
             }
         }
         Ok(())
@@ -168,11 +168,11 @@ impl Unpacking<'_> {
         parallel::count(&self.layout.bare, jobs, |share| {
             let mut dirs = self.dirs();
             let mut not_created = 0;
-            while let Some(met) = share.next() {
+            while let Some(entry) = share.next() {
                 self.check_cancelled()?;
-                if !self.maker.bare(&mut dirs, met)? {
+                if !self.maker.bare(&mut dirs, entry)? {
                     not_created += 1;
-                    self.absent().insert(met.node);
+                    self.absent().insert(entry.node);
                 }
                 self.progress.advance(1, 0, 0);
             }
@@ -184,7 +184,7 @@ impl Unpacking<'_> {
     fn fill_files(&self, ready: &Ready) -> Result<()> {
         let files = &self.layout.files;
         let filling = Filling::new(self.maker, files, self.progress, &self.failures, self.descriptors);
-        let wanted: Vec<Wanted> = files.iter().map(|met| self.wanted(met)).collect();
+        let wanted: Vec<Wanted> = files.iter().map(|entry| self.wanted(entry)).collect();
         let filled = self.engine.in_disk_order(&wanted, self.progress, &|| {
             let (dirs, fail_fast) = (self.dirs(), self.options.fail_fast);
             Ok(Worker { filling: &filling, dirs, ready: Some(ready), fail_fast })
@@ -209,12 +209,12 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    fn wanted(&self, met: &WalkEntry<'_>) -> Wanted {
-        let len = match self.tree.node(met.node).kind {
+    fn wanted(&self, entry: &WalkEntry<'_>) -> Wanted {
+        let len = match self.tree.node(entry.node).kind {
             NodeKind::File { len, .. } => len,
             _ => 0,
         };
-        Wanted { id: self.loaded.inodes[met.node.index()], len }
+        Wanted { id: self.loaded.inodes[entry.node.index()], len }
     }
 
     /// Creates hard links; returns the number that failed because the first name is missing.
@@ -222,12 +222,12 @@ impl Unpacking<'_> {
         let (mut from, mut to) = (self.dirs(), self.dirs());
         let mut not_created = 0;
         let absent = self.absent();
-        for (met, first) in &self.layout.links {
+        for (entry, first) in &self.layout.links {
             self.check_cancelled()?;
-            if absent.contains(&met.node) {
+            if absent.contains(&entry.node) {
                 not_created += 1;
             } else {
-                self.maker.link(&mut from, &mut to, met, first)?;
+                self.maker.link(&mut from, &mut to, entry, first)?;
             }
         }
         Ok(not_created)
@@ -240,25 +240,26 @@ impl Unpacking<'_> {
     /// Sets the final metadata of directories: children before parents if those could become
     /// inaccessible.
     fn finish_directories(&self) -> Result<()> {
-        let kept =
-            |met: &&WalkEntry<'_>| self.options.existing != Existing::Skip || !self.found.contains(&met.node);
+        let kept = |entry: &&WalkEntry<'_>| {
+            self.options.existing != Existing::Skip || !self.found.contains(&entry.node)
+        };
         let (locking, others): (Vec<&WalkEntry<'_>>, Vec<&WalkEntry<'_>>) = self
             .layout
             .dirs
             .iter()
             .filter(kept)
-            .partition(|met| self.maker.restore.locks_out(self.tree.node(met.node)));
+            .partition(|entry| self.maker.restore.locks_out(self.tree.node(entry.node)));
         parallel::count(&others, self.engine.jobs(), |share| {
             let mut dirs = self.dirs();
-            while let Some(met) = share.next() {
+            while let Some(entry) = share.next() {
                 self.check_cancelled()?;
-                self.finish_directory(&mut dirs, met)?;
+                self.finish_directory(&mut dirs, entry)?;
             }
             Ok(0)
         })?;
         let mut dirs = self.dirs();
-        for met in locking.iter().rev() {
-            self.finish_directory(&mut dirs, met)?;
+        for entry in locking.iter().rev() {
+            self.finish_directory(&mut dirs, entry)?;
         }
         if self.target.fresh || self.options.existing != Existing::Skip {
             self.maker.restore.finish_fd(&self.target.fd, NodeId::ROOT, CreatedWith { mode: None });
@@ -266,10 +267,10 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    fn finish_directory(&self, dirs: &mut Dirs<'_>, met: &WalkEntry<'_>) -> Result<()> {
-        let found = self.found.contains(&met.node);
-        let mode = self.maker.restore.mode_to_make_dir(self.tree.node(met.node));
-        self.maker.finish_dir(dirs, met, CreatedWith { mode: (!found).then_some(mode) })
+    fn finish_directory(&self, dirs: &mut Dirs<'_>, entry: &WalkEntry<'_>) -> Result<()> {
+        let found = self.found.contains(&entry.node);
+        let mode = self.maker.restore.mode_to_make_dir(self.tree.node(entry.node));
+        self.maker.finish_dir(dirs, entry, CreatedWith { mode: (!found).then_some(mode) })
     }
 }
 

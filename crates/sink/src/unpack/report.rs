@@ -41,8 +41,8 @@ impl UnpackReport {
             skipped: layout.skipped,
             ..UnpackReport::default()
         };
-        for met in &layout.bare {
-            match tree.node(met.node).kind {
+        for entry in &layout.bare {
+            match tree.node(entry.node).kind {
                 NodeKind::File { .. } => report.files += 1,
                 NodeKind::Symlink(_) => report.symlinks += 1,
                 _ => report.special_files += 1,

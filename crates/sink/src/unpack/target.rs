@@ -87,29 +87,30 @@ impl<'a> ConflictScan<'a> {
     /// Returns true if this entry is to be unpacked. Parents must be checked first.
     ///
     /// Errors: `Failed` for a conflict with a file that must stay, `Io`.
-    pub(super) fn wants(&mut self, met: &WalkEntry<'_>) -> Result<bool> {
-        if !self.found.contains(&met.dir) {
+    pub(super) fn wants(&mut self, entry: &WalkEntry<'_>) -> Result<bool> {
+        if !self.found.contains(&entry.dir) {
             return Ok(true);
         }
         let place = || {
-            let mut path = if met.dir == NodeId::ROOT { ImagePath::root() } else { self.tree.path(met.dir) };
-            if let Ok(name) = packfs_core::Name::new(met.name) {
+            let mut path =
+                if entry.dir == NodeId::ROOT { ImagePath::root() } else { self.tree.path(entry.dir) };
+            if let Ok(name) = packfs_core::Name::new(entry.name) {
                 path.push(name);
             }
             path
         };
-        let there = match statat(self.dirs.get(met.dir)?, met.name, AtFlags::SYMLINK_NOFOLLOW) {
+        let there = match statat(self.dirs.get(entry.dir)?, entry.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(true),
             Err(errno) => {
                 return Err(Error::io(format!("cannot read the attributes of {:?}", place()), errno.into()));
             }
         };
-        let node = self.tree.node(met.node);
+        let node = self.tree.node(entry.node);
         let dir_there = FileType::from_raw_mode(there.st_mode) == FileType::Directory;
         match (node.is_dir(), dir_there) {
             (true, true) => {
-                self.found.insert(met.node);
+                self.found.insert(entry.node);
                 Ok(true)
             }
             (false, true) => {

@@ -166,7 +166,7 @@ impl<'a> Input<'a> {
         let start = self.offset();
         if let From::Place { len: file_len, .. } = &self.from {
             let end = start.checked_add(padded).filter(|end| end <= file_len).ok_or_else(|| {
-                let fault = format!("{len} bytes of data at {start:#x} end after its {file_len} bytes");
+                let fault = format!("{len} bytes of data at {start:#x} extend beyond its {file_len} bytes");
                 Error::corrupt(format!("tar archive {}", self.name), fault).hint("the archive is cut off")
             })?;
             self.peeked = None;

@@ -84,7 +84,7 @@ pub fn load_tar_within(
             if !input.zeros_follow()? {
                 let name = input.name();
                 progress.warn(&format!(
-                    "{name}: ended by one block of zeros at {start:#x} instead of two; ignored data after it"
+                    "{name}: ended by one block of zeros at {start:#x} instead of two; any data after it is ignored"
                 ));
             }
             break;

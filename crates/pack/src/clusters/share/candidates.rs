@@ -21,7 +21,7 @@ pub(crate) struct Candidate {
     pub cluster: Cluster,
 }
 
-/// FileComparer occurrence of a region: the file and its stored clusters.
+/// Earlier occurrence of a region: the file and its stored clusters.
 pub(crate) struct Origin<'a> {
     pub node: NodeId,
     pub place: &'a FilePlace<Clusters>,
