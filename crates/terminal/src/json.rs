@@ -106,7 +106,8 @@ impl Array {
     pub fn finish_with(mut self, rest: &impl Serialize) -> packfs::Result<()> {
         self.close()?;
         let rest = serde_json::to_value(rest).map_err(|error| Error::failed(format!("JSON: {error}")))?;
-        for (key, value) in rest.as_object().into_iter().flatten() {
+        let Value::Object(rest) = &rest else { return Err(Error::failed("JSON: not an object")) };
+        for (key, value) in rest {
             write!(self.out.writer(), ",\n{}:", Value::from(key.as_str())).or_io(cannot_write)?;
             write_with(CompactFormatter, value, self.out.writer())?;
         }

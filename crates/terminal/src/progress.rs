@@ -5,7 +5,7 @@
 //! given. Warnings are always printed, on standard error. The work asks [`Bars::cancelled`] and
 //! ends by itself, so that it can clean up; a second signal ends the program at once.
 
-use crate::text;
+use crate::{report, text};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use packfs::{Error, Progress, Stage};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -224,22 +224,22 @@ fn style(stage: Stage, started: Instant, counters: &Arc<Counters>) -> ProgressSt
                 None => format!("{elapsed:#}"),
             };
             let part = total.map(|total| (state.pos() as f64 / total as f64).min(1.0));
+            let columns = report::columns(std::io::stderr()).unwrap_or(COLUMNS);
             // A bar that cannot be drawn is no reason to stop.
-            let _ = out.write_str(&line(word(stage), part, &facts(&counters), &times, columns()));
+            let _ = out.write_str(&line(word(stage), part, &facts(&counters), &times, columns));
         }
     };
     let style = ProgressStyle::with_template("{line}").unwrap_or_else(|_| ProgressStyle::default_spinner());
     style.with_key("line", draw)
 }
 
-/// Width of the terminal, in columns.
-fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
-    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
-}
-
-/// `packing [=====> ] 45% 1,234/5,000 files 1.2 GiB 3s, 4s to go`, without what a terminal has no
-/// room for. `part` is the share of the work that is done, if it is known.
+/// Returns a line without the facts that a terminal has no room for:
+///
+/// ```text
+///   packing [=====>       ]  45%  1,234/5,000 files  1.2 GiB  3s, 4s to go
+/// ```
+///
+/// `part` is the share of the work that is done, if it is known.
 fn line(word: &str, part: Option<f64>, facts: &[String], times: &str, columns: usize) -> String {
     // A line that fills the last column has some terminals begin another.
     let room = columns.saturating_sub(1);

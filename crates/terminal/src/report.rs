@@ -18,9 +18,9 @@ const CLOSED_OUTPUT: u8 = 141;
 /// Largest pipe that Linux allows unprivileged users (`/proc/sys/fs/pipe-max-size`).
 const PIPE_LEN: usize = 1 << 20;
 
-/// Returns the width of standard output, in columns; none if it is no terminal.
-pub fn columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+/// Returns the width of a terminal, in columns; none if `out` is no terminal.
+pub fn columns(out: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(out).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 type Open<V> = fn(Arc<dyn Image>) -> Result<V>;
 
 /// Depth to which directories are read: those of damaged images may lie in a circle.
-const DEPTH_MAX: usize = 20;
+const DEPTH_MAX: usize = 100;
 
 /// An image under construction that remembers where each labelled structure starts.
 pub struct LabelledImage<V> {

@@ -145,7 +145,7 @@ impl Common {
 
 /// Standard output for reports. Colours that it cannot show are taken out later.
 pub fn terminal() -> Terminal {
-    Terminal { width: columns(), colours: true }
+    Terminal { width: columns(std::io::stdout()), colours: true }
 }
 
 /// An error as clap shows it, which knows no hints.

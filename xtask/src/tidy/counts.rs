@@ -29,8 +29,12 @@ struct Count {
 const COUNTS: [Count; 4] = [
     Count { of: "functions of more than 70 lines", in_file: long_functions, most: 0 },
     Count { of: "lines of comment beyond 100 columns", in_file: wide_comments, most: 0 },
-    Count { of: "doc comments that begin with a relative pronoun", in_file: odd_openings, most: 0 },
-    Count { of: "lines of comment with somebody, nobody, or whoever", in_file: people, most: 0 },
+    Count {
+        of: "doc comments or paragraphs that open with a relative pronoun or preposition",
+        in_file: odd_openings,
+        most: 0,
+    },
+    Count { of: "lines of comment with somebody, anybody, or the like", in_file: people, most: 0 },
 ];
 
 pub fn check(files: &[File]) -> Vec<String> {

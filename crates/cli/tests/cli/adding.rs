@@ -321,7 +321,7 @@ fn a_wrong_entry_is_refused_by_its_number_with_what_is_allowed() {
     let twice = ["--add-manifest", "-", "--add-manifest", "-"];
     fixture.run(pack("rootfs", "x.sqfs", &twice)).failed(2, &["given twice", "standard input"]);
     fixture.run(pack("-", "x.sqfs", &twice[..2])).failed(2, &["SOURCE and --add-manifest", "standard input"]);
-    // An image that is cannot filter or rename has no place for entries.
+    // An image that is wrapped unchanged has no place for entries.
     fixture
         .run(pack("plain.sqfs", "x.cloop", &["--add", "d /a 0755 0 0"]))
         .failed(2, &["cannot filter or rename"]);

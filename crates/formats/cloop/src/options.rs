@@ -111,9 +111,7 @@ mod tests {
     use super::*;
 
     fn options(block_len: Option<u32>, codec: &str, set: &[(&str, &str)]) -> Result<Options> {
-        let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let codec = Some(codec.into());
-        Options::new(&PackSettings { codec, block_size: block_len, options, ..PackSettings::default() })
+        Options::new(&packfs_testkit::settings(Some(codec), block_len, set))
     }
 
     #[test]

@@ -22,12 +22,15 @@ const ZSTD_WINDOW_FACTOR: u32 = 8;
 ///
 /// Errors: `Unsupported` for one that EROFS does not have.
 pub(crate) fn number(algorithm: Algorithm) -> Result<u8> {
-    let number = ALGORITHMS.iter().zip(0..).find(|(known, _)| **known == algorithm).map(|(_, number)| number);
-    number.ok_or_else(|| Error::unsupported("erofs codec", algorithm))
+    known_number(algorithm).ok_or_else(|| Error::unsupported("erofs codec", algorithm))
+}
+
+fn known_number(algorithm: Algorithm) -> Option<u8> {
+    ALGORITHMS.iter().zip(0..).find(|(known, _)| **known == algorithm).map(|(_, number)| number)
 }
 
 fn row(algorithm: Algorithm) -> Option<&'static disk::KernelRow> {
-    disk::ALGORITHM_ROWS.get(usize::from(number(algorithm).ok()?))
+    disk::ALGORITHM_ROWS.get(usize::from(known_number(algorithm)?))
 }
 
 /// The name that users type.

@@ -2,7 +2,7 @@
 
 use packfs_codec::Algorithm;
 use packfs_codec::DecodeError;
-use packfs_format::faults;
+use packfs_format::{TRUNCATED, faults};
 use std::fmt;
 
 /// Place of a fault in the image.
@@ -64,7 +64,7 @@ faults! {
     pub(crate) enum Corruption in "erofs image" {}
 
     Short { len: u64 } =
-        "superblock: {len} bytes in the file, 1152 needed" => hint "the file looks truncated";
+        "superblock: {len} bytes in the file, 1152 needed" => hint TRUNCATED;
     Magic { found: u32 } = "superblock at 0x400: magic {found:#010x}, 0xe0f5e1e2 allowed";
     Checksum { found: u32, wanted: u32 } =
         "superblock at 0x400: checksum {found:#010x}, its bytes have {wanted:#010x}"
@@ -74,7 +74,7 @@ faults! {
     Fault { place: Place, fault: &'static str } = "{place}: {fault}";
     Outside { place: Place, what: &'static str, start: u64, len: u64, end: u64 } =
         "{place}: {len} bytes of {what} at {start:#x}, which ends at {end:#x}"
-            => hint "the file looks truncated";
+            => hint TRUNCATED;
     Unannounced { place: Place, algorithm: &'static str } =
         "{place}: {algorithm} data, but the superblock does not announce {algorithm}";
     Decode { offset: u64, algorithm: Algorithm, reason: DecodeError } =

@@ -2,6 +2,7 @@
 
 use crate::corruption::Corruption;
 use packfs_core::{DeviceNumber, FileType, Image, Result, usize_of};
+use std::ops::Range;
 
 /// First bytes of an image.
 pub(crate) const MAGIC: [u8; 8] = *b"-rom1fs-";
@@ -81,12 +82,10 @@ pub(crate) struct Header {
 
 impl Header {
     /// Returns the range of its data.
-    pub(crate) fn data(&self) -> std::ops::Range<u64> {
+    pub(crate) fn data(&self) -> Range<u64> {
         self.data_at..self.data_at.saturating_add(self.len)
     }
-}
 
-impl Header {
     /// Reads the header at `at` of an image of `image_len` bytes.
     pub(crate) fn read(image: &dyn Image, image_len: u64, at: u64) -> Result<Header> {
         if !at.is_multiple_of(HEADER_LEN) || at < HEADER_LEN || at.saturating_add(HEADER_LEN) > image_len {

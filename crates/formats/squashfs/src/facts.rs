@@ -19,15 +19,15 @@ const FLAG_NAMES: [&str; 12] = [
     "uncompressed-ids",
 ];
 
-/// Sizes and counts of an image.
-pub(crate) struct Sizes {
+/// Creation time, sizes and counts of an image.
+pub(crate) struct CommonFacts {
     pub(crate) mkfs_time: u32,
     pub(crate) image_len: u64,
     pub(crate) bytes_used: u64,
     pub(crate) inodes: u32,
 }
 
-impl Sizes {
+impl CommonFacts {
     /// Adds them to the facts.
     pub(crate) fn push(&self, facts: &mut Facts, layout: &Layout) {
         facts.push("block_len", "Block size", FactValue::Bytes(u64::from(layout.block_len)));
@@ -49,6 +49,7 @@ pub(crate) fn flag_names(flags: u16) -> FactValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::legacy::disk as legacy;
     use crate::v4::disk::*;
 
     #[test]
@@ -58,6 +59,7 @@ mod tests {
             assert_eq!(flag_names(flags), FactValue::List(wanted));
         };
         names(0, &[]);
+        names(1 << legacy::SQUASHFS_EXPORT | 1 << legacy::SQUASHFS_CHECK, &["check", "exportable"]);
         names(1 << SQUASHFS_EXPORT | 1 << SQUASHFS_COMP_OPT, &["exportable", "codec-options"]);
         names(1 << SQUASHFS_NOID | 1 << 15, &["uncompressed-ids", "bit-15"]);
         names(1 << SQUASHFS_NOI | 1 << SQUASHFS_ALWAYS_FRAG, &["uncompressed-inodes", "always-fragments"]);

@@ -48,7 +48,7 @@ pub fn fuse(input: &[u8]) -> Result<(), Breach> {
         let Ok(opened) = open(&bytes, 1) else { return Ok(()) };
         let engine: &Arc<ReadEngine> = opened.engine();
         let nodes = opened.load(&Silent).map(|loaded| loaded.inodes).unwrap_or_default();
-        let options = FuseOptions::new(opened.volume().root(), "dry_run");
+        let options = FuseOptions::new(opened.volume().root(), "dry-run");
         let Ok(mut dry_run) = DryRun::new(Arc::clone(engine), &options) else { return Ok(()) };
         if seed & 2 == 0 {
             for words in rest.chunks_exact(8).take(REQUESTS_MAX) {

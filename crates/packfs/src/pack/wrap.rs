@@ -45,7 +45,7 @@ pub struct Wrap {
     pub(super) watcher: Watcher,
 }
 
-/// Options of [`wrap`]: those of [`PackOptions`] that concern no tree, with the same meanings.
+/// Options of [`wrap`], with the meanings and defaults of those of [`PackOptions`], which has more.
 #[derive(Clone, Debug)]
 pub struct WrapOptions {
     /// Name of the format; `None`: by the extension of the output.
@@ -75,18 +75,19 @@ pub struct WrapOptions {
 
 impl Default for WrapOptions {
     fn default() -> Self {
+        let options = PackOptions::default();
         WrapOptions {
-            format: None,
-            codec: None,
-            block_size: None,
-            optimize: Goal::default(),
-            options: Vec::new(),
-            source: OpenOptions::default(),
-            jobs: 0,
-            memory: None,
-            max_size: None,
-            verify: None,
-            sync: true,
+            format: options.format,
+            codec: options.codec,
+            block_size: options.block_size,
+            optimize: options.optimize,
+            options: options.options,
+            source: options.source,
+            jobs: options.jobs,
+            memory: options.memory,
+            max_size: options.max_size,
+            verify: options.verify,
+            sync: options.sync,
         }
     }
 }

@@ -242,6 +242,7 @@ struct Survivors<'a> {
     /// With `--repair-hints`: files that cannot be decoded, as findings name them.
     damaged_paths: &'a [String],
     /// With `--repair-hints`: state of the recovery data beside the image, null without any.
+    #[cfg_attr(test, schemars(extend("nullable" = true)))]
     recovery: Option<hints::Recovery>,
 }
 

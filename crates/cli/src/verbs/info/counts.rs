@@ -16,7 +16,7 @@ pub struct Counts {
     image_len: u64,
 }
 
-/// Number of names by file type.
+/// Names by file type, and the length of all files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Totals {
@@ -123,7 +123,7 @@ impl Counts {
     }
 }
 
-/// Number of names by file type.
+/// Names by file type, the length of all files, and the compression ratio.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CountRow {

@@ -249,7 +249,7 @@ impl PackArgs {
             if !report.skipped.is_empty() {
                 let count = text::count(report.skipped.len() as u64);
                 report::warning(&format!(
-                    "cannot read {count} files or directories: skipped or stored empty"
+                    "cannot read all files and directories: {count} skipped or stored empty"
                 ));
             }
             // Not all that was asked for was done.

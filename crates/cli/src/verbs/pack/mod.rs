@@ -103,8 +103,10 @@ impl Opts {
         sources.insert(0, source);
         let from_stdin = sources.iter().any(|source| source == Path::new("-"));
         if from_stdin && (sources.len() > 1 || as_file || merge) {
-            return Err(Error::usage("cannot pack a tar from standard input with other sources")
-                .hint("use ./- for a file of that name"));
+            return Err(Error::usage(
+                "cannot combine a tar from standard input with other sources, --as-file or --merge",
+            )
+            .hint("use ./- for a file of that name"));
         }
         if from_stdin && args.shaping.reads_stdin() {
             return Err(Error::usage("cannot read both SOURCE and --add-manifest from standard input")

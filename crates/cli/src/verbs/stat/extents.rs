@@ -8,8 +8,8 @@ use packfs::{Error, Extent, ExtentFrom, FileType, InodeId, Limit, Opened, Result
 use serde::Serialize;
 use std::ops::ControlFlow;
 
-/// Memory that an extent takes as JSON, in bytes, estimated.
-const JSON_LEN: u64 = 512;
+/// Memory that an extent takes, in bytes.
+const PART_LEN: u64 = size_of::<Part>() as u64;
 
 /// Prints a table, an extent a line; nothing of anything but a file.
 pub fn print(opened: &Opened, id: InodeId, row: &Row, out: &mut Out) -> Result<()> {
@@ -28,7 +28,7 @@ pub fn parts(opened: &Opened, id: InodeId, row: &Row) -> Result<Vec<Part>> {
     let (mut parts, limits) = (Vec::new(), opened.limits());
     visit(opened, id, row, &mut |extent| {
         parts.push(Part::from(extent));
-        let memory = JSON_LEN.saturating_mul(parts.len() as u64);
+        let memory = PART_LEN.saturating_mul(parts.len() as u64);
         limits.check(&format!("{:?}", row.path), Limit::Memory, memory)
     })?;
     Ok(parts)

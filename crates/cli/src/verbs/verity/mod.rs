@@ -151,9 +151,7 @@ impl Opts {
                 self.tell(image, &made)?;
                 Ok(ExitCode::SUCCESS)
             }
-            _ => {
-                Err(Error::usage("cannot add hash trees to several images; only --fs accepts more than one"))
-            }
+            _ => Err(Error::usage("cannot process several images at once; only --fs accepts more than one")),
         })
     }
 

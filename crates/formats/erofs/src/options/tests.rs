@@ -110,8 +110,7 @@ fn uuids_and_labels_are_kept_as_typed() {
 }
 
 fn for_goal(goal: Goal, set: &[(&str, &str)]) -> Options {
-    let options = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    Options::new(&PackSettings { optimize: goal, options, ..PackSettings::default() }).unwrap()
+    Options::new(&PackSettings { optimize: goal, ..packfs_testkit::settings(None, None, set) }).unwrap()
 }
 
 #[test]

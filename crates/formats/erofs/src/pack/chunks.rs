@@ -1,6 +1,7 @@
 //! Maps of files that are stored in chunks: a block number a chunk.
 
 use crate::disk::{self, ChunkIndex};
+use packfs_core::{Error, Result};
 use packfs_format::{Cluster, ClusterForm};
 use zerocopy::IntoBytes;
 
@@ -17,9 +18,19 @@ pub(super) struct ChunkMap {
 }
 
 impl ChunkMap {
-    /// Returns the map of clusters that are multiples of `chunk_len`, but for the last.
-    pub(super) fn new(clusters: &[Cluster], chunk_len: u64, block_bits: u32, indexes: bool) -> Self {
-        let mut blocks = Vec::new();
+    /// Returns the map of a file of `size` bytes whose clusters are multiples of `chunk_len`, but for
+    /// the last.
+    ///
+    /// Errors: `Failed` if the clusters do not make up the file.
+    pub(super) fn new(
+        clusters: &[Cluster],
+        size: u64,
+        chunk_len: u64,
+        block_bits: u32,
+        indexes: bool,
+    ) -> Result<Self> {
+        let chunk_count = size.div_ceil(chunk_len) as usize;
+        let mut blocks = Vec::with_capacity(chunk_count);
         for cluster in clusters {
             let mut offset = cluster.offset;
             for _ in 0..cluster.len.div_ceil(chunk_len) {
@@ -27,7 +38,10 @@ impl ChunkMap {
                 offset += chunk_len;
             }
         }
-        ChunkMap { indexes, ..ChunkMap::of_blocks(blocks, chunk_len.trailing_zeros() - block_bits) }
+        if blocks.len() != chunk_count {
+            return Err(Error::failed(format!("{} chunks make up a file of {chunk_count}", blocks.len())));
+        }
+        Ok(ChunkMap { indexes, ..ChunkMap::of_blocks(blocks, chunk_len.trailing_zeros() - block_bits) })
     }
 
     /// A map of chunks of one block.

@@ -63,6 +63,7 @@ impl FileMap {
             start += cluster.len;
         }
         debug_assert!(start <= size && (tail.is_some() || start == size), "clusters make up their file");
+        debug_assert!(map.pieces.iter().all(|piece| piece.len > 0), "a cluster holds bytes");
         let len = size.saturating_sub(start);
         let piece = |stored_len, form| Piece { start, len, offset: 0, stored_len, form, second: false };
         match tail {

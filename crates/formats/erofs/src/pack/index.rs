@@ -84,7 +84,8 @@ impl<'a> Index<'a> {
     /// Returns the shortest index that is allowed for a file whose inode and xattrs take `start`
     /// bytes; at equal length that of logical clusters, which every kernel reads.
     ///
-    /// Errors: `TooLarge` for a file beyond 2^32 blocks that extents cannot hold.
+    /// Errors: `TooLarge` for a file that needs extents, such as one beyond 2^32 blocks, where they
+    /// are not allowed or cannot hold its tail.
     pub(super) fn choose(map: &'a FileMap, choice: Choice, start: u64) -> Result<Self> {
         let index = |body, uses, block_count| Index {
             map,
@@ -123,10 +124,10 @@ impl<'a> Index<'a> {
                 Ok(if of_extents.len() < of_heads.len() { of_extents } else { of_heads })
             }
             Some(of_heads) => Ok(of_heads),
-            None if uses.inline || uses.interlaced => Err(Error::too_large(
-                "a file with an inline tail or interlaced blocks lies beyond 2^32 blocks",
+            None if only_extents || may_have_extents => Ok(of_extents()),
+            None => Err(Error::too_large(
+                "cannot index a file: its clusters need extents, which its tail or the options exclude",
             )),
-            None => Ok(of_extents()),
         }
     }
 

@@ -173,12 +173,13 @@ impl<'a> Nodes<'a> {
             return Ok(Data::None { word: 0 });
         }
         match (self.mapped(len, place)?, place.tail) {
-            (Mapped::Flat { start_block }, Some(TailPlace::Inline(tail))) => {
+            (Mapped::Flat { start_block }, Some(TailPlace::Inline(tail))) if !tail.compressed => {
                 self.flat_data(len, start_block, tail, head_len)
             }
-            (Mapped::Flat { start_block }, _) => Ok(Data::Flat { start_block, tail: None }),
-            (Mapped::Chunks(map), _) => Ok(Data::Chunks(map)),
+            (Mapped::Flat { start_block }, None) => Ok(Data::Flat { start_block, tail: None }),
+            (Mapped::Chunks(map), None) => Ok(Data::Chunks(map)),
             (Mapped::Clusters(map), tail) => Ok(self.clusters_data(map, tail)),
+            _ => Err(Error::failed("a file without an index cannot have such a tail")),
         }
     }
 
@@ -194,10 +195,10 @@ impl<'a> Nodes<'a> {
                     return Ok(Mapped::Flat { start_block: disk::EROFS_NULL_ADDR_48 });
                 }
                 let indexes = self.options.typed.chunk_indexes;
-                Mapped::Chunks(ChunkMap::new(clusters, chunk_len, self.block_bits, indexes))
+                Mapped::Chunks(ChunkMap::new(clusters, len, chunk_len, self.block_bits, indexes)?)
             }
             FileForm::Clusters { recipe } => {
-                let algorithms = self.algorithms(self.recipes.get(usize::from(recipe)))?;
+                let algorithms = self.algorithms(&self.recipes[usize::from(recipe)], clusters)?;
                 Mapped::Clusters(FileMap::new(len, clusters, place.tail, algorithms))
             }
         })
@@ -205,8 +206,13 @@ impl<'a> Nodes<'a> {
 
     /// Returns the numbers of a recipe's first and second codec; files of other recipes have plain
     /// clusters only.
-    fn algorithms(&self, recipe: Option<&Recipe>) -> Result<[u8; 2]> {
-        let Some(Recipe::Clusters(recipe)) = recipe else { return Ok([0; 2]) };
+    fn algorithms(&self, recipe: &Recipe, clusters: &[Cluster]) -> Result<[u8; 2]> {
+        let is_plain = |cluster: &Cluster| matches!(cluster.form, ClusterForm::Plain | ClusterForm::Hole);
+        let recipe = match recipe {
+            Recipe::Clusters(recipe) => recipe,
+            _ if clusters.iter().all(is_plain) => return Ok([0; 2]),
+            _ => return Err(Error::failed("compressed clusters of a recipe without a codec")),
+        };
         let first = codec::number(recipe.codec.algorithm())?;
         let second = recipe.second.as_ref().map(|codec| codec::number(codec.algorithm()));
         Ok([first, second.transpose()?.unwrap_or(first)])
@@ -438,8 +444,8 @@ impl<'a> Nodes<'a> {
         let Some((place, len)) = self.placed.data.packed.filter(|&(_, len)| len > 0) else { return Ok(None) };
         let facts = self.special_facts(len, number);
         let mut out = Vec::new();
-        // The packed stream has no tail of its own.
-        match self.mapped(len, &FilePlace { tail: None, ..place })? {
+        debug_assert!(place.tail.is_none(), "the packed stream has no tail of its own");
+        match self.mapped(len, &place)? {
             Mapped::Flat { start_block } => {
                 let extended = inodes::is_extended(&facts, &self.times, start_block);
                 let words = DataWords { layout: disk::EROFS_INODE_FLAT_PLAIN, word: start_block };

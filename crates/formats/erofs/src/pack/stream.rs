@@ -1,7 +1,7 @@
 //! Metadata on its way out: written from front to back, handed on in large sections, hashed for the
 //! image's id.
 
-use packfs_core::Result;
+use packfs_core::{Error, Result};
 use packfs_format::Section;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -21,8 +21,10 @@ pub(super) trait Sink {
 
     /// Writes bytes at a position, after zeros from the end of the bytes before.
     fn write_at(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
-        debug_assert!(position >= self.end(), "metadata is laid out over other metadata");
-        self.append(position.saturating_sub(self.end()) as usize, bytes)
+        let zeros = position
+            .checked_sub(self.end())
+            .ok_or_else(|| Error::failed("metadata is laid out over other metadata"))?;
+        self.append(zeros as usize, bytes)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Facts of an image, as `info` prints them.
 
-use crate::facts::{Sizes, flag_names};
+use crate::facts::{CommonFacts, flag_names};
 use crate::legacy::volume::LegacyVolume;
 use packfs_format::{FactValue, Facts};
 
@@ -17,7 +17,7 @@ impl LegacyVolume {
         let magic = String::from_utf8_lossy(&super_block.magic.bytes).into_owned();
         facts.push("magic", "Magic", FactValue::Text(magic));
         facts.push("codec", "Codec", text(geometry.layout.algorithm.name()));
-        let sizes = Sizes {
+        let sizes = CommonFacts {
             mkfs_time: super_block.mkfs_time,
             image_len: geometry.image_len,
             bytes_used: geometry.bytes_used,

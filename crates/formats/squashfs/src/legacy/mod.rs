@@ -11,7 +11,7 @@ mod check;
 mod codec;
 mod coding;
 mod corruption;
-mod disk;
+pub(crate) mod disk;
 mod facts;
 mod inode;
 mod open;

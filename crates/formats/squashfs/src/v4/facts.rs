@@ -1,6 +1,6 @@
 //! Facts of an image, as `info` prints them.
 
-use crate::facts::{Sizes, flag_names};
+use crate::facts::{CommonFacts, flag_names};
 use crate::v4::disk::*;
 use crate::v4::volume::SquashfsVolume;
 use packfs_codec::{Algorithm, BranchFilter};
@@ -30,7 +30,7 @@ impl SquashfsVolume {
             "Codec options",
             FactValue::List(codec.words.iter().chain(&codec.fault).cloned().collect()),
         );
-        let sizes = Sizes {
+        let sizes = CommonFacts {
             mkfs_time: super_block.mkfs_time.get(),
             image_len: geometry.image_len,
             bytes_used: geometry.bytes_used,
