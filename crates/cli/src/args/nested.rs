@@ -8,8 +8,8 @@ use packfs::OpenOptions;
 pub struct NestedArgs {
     /// Read this part of a disk image, such as p2
     ///
-    /// Without it, a single image is found by itself; of several, a warning names the one that is
-    /// used.
+    /// Without it, the only image of a known format is used, else the disk image itself; a warning
+    /// lists the images.
     #[arg(long, value_name = "NAME")]
     part: Option<String>,
 

@@ -51,15 +51,15 @@ pub struct Opts {
 
     /// Read this part of disk image A, such as p2
     ///
-    /// Without it, a single image is found by itself; of several, a warning names the one that is
-    /// used.
+    /// Without it, the only image of a known format is used, else the disk image itself; a warning
+    /// lists the images.
     #[arg(long, visible_alias = "part", value_name = "NAME")]
     part_a: Option<String>,
 
     /// Read this part of disk image B, such as p2
     ///
-    /// Without it, a single image is found by itself; of several, a warning names the one that is
-    /// used.
+    /// Without it, the only image of a known format is used, else the disk image itself; a warning
+    /// lists the images.
     #[arg(long, value_name = "NAME")]
     part_b: Option<String>,
 

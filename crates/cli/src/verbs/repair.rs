@@ -29,7 +29,7 @@ pub struct Opts {
 
     /// Write the repaired image to FILE
     ///
-    /// IMAGE stays unchanged. Without it a repaired copy replaces IMAGE.
+    /// IMAGE stays unchanged. Without --output a repaired copy replaces IMAGE.
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["in_place", "dry_run"])]
     output: Option<PathBuf>,
 

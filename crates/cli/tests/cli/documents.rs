@@ -72,8 +72,8 @@ impl Schema {
         faults
     }
 
-    /// Returns the keys and variants of all objects that were not seen, but for keys of variants and
-    /// of names that are not UTF-8.
+    /// Returns the keys and variants of all objects that were not seen, but for keys of variants
+    /// and of names that are not UTF-8.
     fn unseen(&self) -> Vec<String> {
         fn keys(schema: &Value, place: &str, found: &mut Vec<String>) {
             for (key, property) in schema["properties"].as_object().into_iter().flatten() {

@@ -33,7 +33,7 @@ pub struct Opts {
 
     /// Write the hash tree to FILE
     ///
-    /// The image stays unchanged. Without it the tree is appended to the image. With --verify the
+    /// The image stays unchanged. Without --hash-file the tree is appended to it. With --verify the
     /// tree is read from FILE.
     #[arg(long, value_name = "FILE", conflicts_with = "fs")]
     pub hash_file: Option<PathBuf>,

@@ -18,8 +18,8 @@ pub(super) struct ChunkMap {
 }
 
 impl ChunkMap {
-    /// Returns the map of a file of `size` bytes whose clusters are multiples of `chunk_len`, but for
-    /// the last.
+    /// Returns the map of a file of `size` bytes whose clusters are multiples of `chunk_len`, but
+    /// for the last.
     ///
     /// Errors: `Failed` if the clusters do not make up the file.
     pub(super) fn new(
