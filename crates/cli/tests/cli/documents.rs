@@ -154,9 +154,16 @@ fn output_of_every_verb_has_the_keys_and_types_of_the_schema() {
         mounts(&fixture, &mut schema);
     }
     // These need failures, or an image in another.
-    let rare = RARE;
+    let rare = [
+        "stat[].extents[].stored_bytes",
+        "info.within[]",
+        "pack.skipped",
+        "unpack.skipped",
+        "unpack.not_restored[]",
+        "check.recovery.error",
+    ];
     let mut unseen = schema.unseen();
-    unseen.retain(|place| !rare.iter().any(|rare| place.contains(rare)));
+    unseen.retain(|place| !rare.iter().any(|rare| place.starts_with(rare)));
     unseen.retain(|place| is_root() || !place.starts_with("mount-list"));
     assert_eq!(unseen, [""; 0]);
 }
