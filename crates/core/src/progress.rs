@@ -25,6 +25,26 @@ pub enum Stage {
     Hash,
 }
 
+impl Stage {
+    /// Returns the name used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Scan => "scan",
+            Stage::Base => "base",
+            Stage::Order => "order",
+            Stage::Dedupe => "duplicates",
+            Stage::Data => "data",
+            Stage::Metadata => "metadata",
+            Stage::Extract => "extract",
+            Stage::Verify => "verify",
+            Stage::Hash => "hash",
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+crate::serialize_word!(Stage, name);
+
 /// Watches long work. Every method may be called from any thread, often; implementations must be
 /// cheap.
 pub trait Progress: Send + Sync {

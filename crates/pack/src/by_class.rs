@@ -3,16 +3,19 @@
 use crate::class::Class;
 use std::collections::BTreeMap;
 
-/// Files of one class.
+/// Class of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClassRow {
-    /// The class.
+    /// Name of the class.
     pub class: Class,
     /// Number of files, without those that share all their data with another.
     pub files: u64,
     /// Total length, in bytes.
     pub bytes: u64,
     /// Bytes in the image; a block shared by several files is divided by their parts in it.
+    #[cfg_attr(feature = "serde", serde(rename = "stored_bytes"))]
     pub stored: u64,
 }
 

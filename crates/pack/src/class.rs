@@ -56,6 +56,9 @@ pub enum Machine {
     Other,
 }
 
+#[cfg(feature = "serde")]
+packfs_core::serialize_word!(Class, name);
+
 /// First bytes that determine a class in any file.
 const MAGICS: &[(&[u8], Class)] = &[
     (b"\x89PNG\r\n\x1a\n", Class::Image),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 /// Results of packing.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PackReport {
     /// Name of the image's format.
     pub format: &'static str,
@@ -16,22 +17,29 @@ pub struct PackReport {
     pub driver: Option<&'static str>,
     /// Options that would compress the metadata, and the reason; `None` if it is compressed or
     /// cannot be.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub metadata_advice: Option<&'static str>,
     /// Compression, in the syntax of the options.
     pub codec: String,
     /// Length of the image, padding included, in bytes; without [`PackReport::data_files`].
+    #[cfg_attr(feature = "serde", serde(rename = "image_size"))]
     pub image_len: u64,
-    /// Files that hold the image's data, if they are not the image.
+    /// Files that hold the image's data, if they are not the image. Not serialized, like the path of
+    /// the image: the caller names both.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub data_files: Vec<PathBuf>,
     /// Nodes of every type.
     pub nodes: u64,
     /// Regular files; hard links count once.
     pub files: u64,
     /// Total length of the files, in bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "file_bytes"))]
     pub bytes_in: u64,
     /// File data in the image, in bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "data_bytes"))]
     pub data_len: u64,
     /// Everything else in the image but padding, in bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "metadata_bytes"))]
     pub metadata_len: u64,
     /// Files that share all their data with an earlier one.
     pub duplicate_files: u64,
@@ -50,9 +58,11 @@ pub struct PackReport {
     /// Fragment blocks.
     pub fragment_blocks: u64,
     /// Bytes in fragment blocks or the packed stream, before and after compression.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub fragments: Stored,
     /// True if small files lie so far from their neighbors in the tree that the kernel, which keeps
     /// three SquashFS fragment blocks, decodes blocks again when it reads the tree in order.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub far_apart: bool,
     /// Bytes in blocks and clusters that are stored uncompressed.
     pub plain_bytes: u64,
@@ -61,7 +71,7 @@ pub struct PackReport {
     /// Denser way of packing by which the image fits, if the requested one did not.
     pub fitted: Option<String>,
     /// Duration of each stage, in order.
-    pub stages: Vec<(Stage, Duration)>,
+    pub stages: Vec<StageTime>,
     /// Compressed blocks that were copied from the base.
     pub base_blocks: u64,
     /// Their bytes in the image.
@@ -71,16 +81,49 @@ pub struct PackReport {
     /// Error messages of files that were stored empty.
     pub skipped: Vec<String>,
     /// Length of each structure of the format, in bytes, by name.
-    pub sections: Vec<(&'static str, u64)>,
+    pub sections: Vec<Section>,
 }
 
 /// Bytes before and after compression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Stored {
     /// Before compression.
+    #[cfg_attr(feature = "serde", serde(rename = "fragment_bytes"))]
     pub bytes: u64,
     /// After compression.
+    #[cfg_attr(feature = "serde", serde(rename = "fragment_stored_bytes"))]
     pub stored: u64,
+}
+
+/// Structure of the image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Section {
+    /// Name of the structure.
+    pub owner: &'static str,
+    /// Length in the image.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
+    pub len: u64,
+}
+
+/// Time of a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StageTime {
+    /// Name of the stage.
+    pub stage: Stage,
+    /// Time that it took.
+    #[cfg_attr(feature = "serde", serde(rename = "seconds", serialize_with = "serialize_seconds"))]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub took: Duration,
+}
+
+#[cfg(feature = "serde")]
+fn serialize_seconds<S: serde::Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(took.as_secs_f64())
 }
 
 impl PackReport {
@@ -103,7 +146,7 @@ impl PackReport {
             duplicate_bytes: placed.duplicate_bytes,
             hole_bytes: placed.files.iter().map(|place| place.hole_len).fold(0, u64::saturating_add),
             losses: plan.losses,
-            sections,
+            sections: sections.into_iter().map(|(owner, len)| Section { owner, len }).collect(),
             ..PackReport::default()
         }
     }

@@ -9,14 +9,14 @@ use crate::digest_log::DigestLog;
 use crate::duplicates::{self, Duplicates};
 use crate::engine::{Engine, Job, Stored};
 use crate::output::Output;
-use crate::report::{PackReport, Stored as BeforeAndAfter};
+use crate::report::{PackReport, StageTime, Stored as BeforeAndAfter};
 use crate::size_limit::Place;
 use crate::verify::Written;
 use crate::{limits, losses, order};
 use packfs_core::{Contents, Error, NodeId, Progress, Result, Stage, Tree};
 use packfs_format::{DataFile, Layout, PackFormat, Placed, Plan};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Inputs of packing.
 pub(crate) struct Packing<'a> {
@@ -281,7 +281,7 @@ fn check_names(files: &[DataFile], output: &Path) -> Result<()> {
 /// Measures the duration of each stage.
 struct Clock {
     last: Instant,
-    stages: Vec<(Stage, Duration)>,
+    stages: Vec<StageTime>,
 }
 
 impl Clock {
@@ -292,7 +292,7 @@ impl Clock {
     /// Records the end of a stage.
     fn passed(&mut self, stage: Stage) {
         let now = Instant::now();
-        self.stages.push((stage, now - self.last));
+        self.stages.push(StageTime { stage, took: now - self.last });
         self.last = now;
     }
 

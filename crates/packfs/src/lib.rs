@@ -63,9 +63,10 @@
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
-//! # let (path, folder) = (dir.path().join("root.sqfs"), dir.path().join("out"));
-//! # packfs::pack_files([("etc/hostname", "example\n")], &path)?.run()?;
-//! let report = packfs::open(&path)?.unpack(&folder)?;
+//! # let (rootfs, image) = (dir.path().join("rootfs"), dir.path().join("root.sqfs"));
+//! # std::fs::create_dir(&rootfs)?;
+//! # std::fs::write(rootfs.join("hostname"), "example\n")?;
+//! let report = packfs::pack(&rootfs, &image).run()?;
 //! println!("{}", serde_json::to_string_pretty(&report)?);
 //! # assert_eq!(serde_json::to_value(&report)?["file_bytes"], 8);
 //! # Ok(())
@@ -130,7 +131,9 @@ pub use packfs_format::{
     OptionRow, PackSettings, Severity, SpaceOwner, Volume,
 };
 #[cfg(feature = "pack")]
-pub use packfs_pack::{Class, ClassRow, Effort, Gain, Machine, Order, PackReport, temporary_folder};
+pub use packfs_pack::{
+    Class, ClassRow, Effort, Gain, Machine, Order, PackReport, Section, StageTime, temporary_folder,
+};
 pub use packfs_read::{Counters, FileReader};
 
 /// Codecs: their names, levels and options.

@@ -41,7 +41,7 @@ fn every_way_of_packing_passes() {
         let pack = options.iter().fold(pack, |pack, (name, value)| pack.option(*name, *value));
         let report = change(pack, folder.path()).run();
         let report = report.unwrap_or_else(|e| panic!("{format} {codec} {options:?}: {e}"));
-        assert!(report.stages.iter().any(|(stage, _)| *stage == packfs::Stage::Verify));
+        assert!(report.stages.iter().any(|row| row.stage == packfs::Stage::Verify));
     }
 }
 
@@ -94,7 +94,7 @@ fn large_trees_are_verified_only_on_request() {
     std::fs::File::create(source.join("hole")).unwrap().set_len(1 << 30).unwrap();
     let verified = |pack: packfs::Pack| {
         let report = pack.sync(false).run().unwrap();
-        report.stages.iter().any(|(stage, _)| *stage == packfs::Stage::Verify)
+        report.stages.iter().any(|row| row.stage == packfs::Stage::Verify)
     };
     let output = folder.path().join("image.sqfs");
     assert!(!verified(packfs::pack(&source, &output)));

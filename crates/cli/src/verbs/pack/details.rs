@@ -14,21 +14,6 @@ const METADATA_MIN: u64 = 64 << 10;
 /// A pack that takes so long is worth a word about its stages.
 const LONG: Duration = Duration::from_secs(5);
 
-/// Returns the name of a stage.
-pub fn stage_name(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Scan => "scan",
-        Stage::Base => "base",
-        Stage::Order => "order",
-        Stage::Dedupe => "duplicates",
-        Stage::Data => "data",
-        Stage::Metadata => "metadata",
-        Stage::Extract => "extract",
-        Stage::Verify => "verify",
-        Stage::Hash => "hash",
-    }
-}
-
 /// One line of what takes the most space, if there is something to tell apart.
 pub fn short(report: &PackReport) -> Option<String> {
     let total: u64 = report.image_len.max(1);
@@ -64,7 +49,7 @@ pub fn print(report: &PackReport, out: &mut Out) -> Result<()> {
         out.line(format_args!("incompressible, stored uncompressed: {}", text::size(report.plain_bytes)))?;
     }
     let stages = report.stages.iter();
-    let stages = stages.map(|(stage, took)| format!("{} {:.2} s", stage_name(*stage), took.as_secs_f64()));
+    let stages = stages.map(|row| format!("{} {:.2} s", row.stage.name(), row.took.as_secs_f64()));
     out.line(format_args!("time: {}", stages.collect::<Vec<_>>().join(", ")))?;
     print_suggestions(report, "", out)
 }
@@ -93,7 +78,7 @@ pub fn suggestions(report: &PackReport) -> Vec<&'static str> {
         )
         .max(1);
     found.extend(metadata_advice(report));
-    let data_took = report.stages.iter().find(|(stage, _)| *stage == Stage::Data).map(|(_, took)| *took);
+    let data_took = report.stages.iter().find(|row| row.stage == Stage::Data).map(|row| row.took);
     if report.codec != "none" && report.plain_bytes * 10 > bytes * 9 {
         found.push("--codec lz4: little here compresses, and lz4 blocks are faster to read");
         return found;

@@ -5,7 +5,7 @@ use crate::out::json;
 use crate::out::report::Out;
 use crate::out::text;
 use owo_colors::OwoColorize;
-use packfs::{Loss, PackReport, Result, escaped};
+use packfs::{ClassRow, Loss, PackReport, Result, Section, StageTime, escaped};
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
@@ -118,7 +118,6 @@ impl Summary<'_> {
     /// Prints the same as JSON.
     pub fn print_json(&self) -> Result<()> {
         let report = self.report;
-        let stages = report.stages.iter();
         let data_files = report.data_files.iter().map(|path| DataFile { path: json::Bytes::from(path) });
         json::print(&Document {
             image: json::Bytes::from(self.image),
@@ -144,14 +143,9 @@ impl Summary<'_> {
             fragment_stored_bytes: report.fragments.stored,
             plain_bytes: report.plain_bytes,
             seconds: self.took.as_secs_f64(),
-            sections: report.sections.iter().map(|&(owner, size)| Section { owner, size }).collect(),
-            classes: report.classes.iter().map(Class::from).collect(),
-            stages: stages
-                .map(|(stage, took)| StageTime {
-                    stage: details::stage_name(*stage),
-                    seconds: took.as_secs_f64(),
-                })
-                .collect(),
+            sections: &report.sections,
+            classes: &report.classes,
+            stages: &report.stages,
             fitted: report.fitted.as_deref(),
             suggestions: details::suggestions(report),
             losses: &report.losses,
@@ -165,6 +159,8 @@ impl Summary<'_> {
 }
 
 /// Document of `pack --json` and `repack --json`.
+// It repeats the totals of `PackReport`, because keys of the program stand between them: a
+// flattened report would change their order.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
@@ -215,11 +211,11 @@ pub struct Document<'a> {
     /// Time that packing took.
     seconds: f64,
     /// Structures of the image.
-    sections: Vec<Section>,
+    sections: &'a [Section],
     /// Classes of files, the largest first.
-    classes: Vec<Class>,
+    classes: &'a [ClassRow],
     /// Stages, in their order.
-    stages: Vec<StageTime>,
+    stages: &'a [StageTime],
     /// Denser settings by which the image fits (`--fit`); null if the requested ones do.
     fitted: Option<&'a str>,
     /// Options that may be worth a try, with their effect.
@@ -248,46 +244,6 @@ json::byte_key!(FilePath, "path", "Path of the file.");
 struct DataFile<'a> {
     #[serde(flatten)]
     path: json::Bytes<'a, FilePath>,
-}
-
-/// Structure of the image.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Section {
-    /// Name of the structure.
-    owner: &'static str,
-    /// Length in the image.
-    size: u64,
-}
-
-/// Class of files.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Class {
-    /// Name of the class.
-    class: &'static str,
-    /// Number of files.
-    files: u64,
-    /// Their length.
-    bytes: u64,
-    /// Their length in the image.
-    stored_bytes: u64,
-}
-
-impl From<&packfs::ClassRow> for Class {
-    fn from(row: &packfs::ClassRow) -> Self {
-        Class { class: row.class.name(), files: row.files, bytes: row.bytes, stored_bytes: row.stored }
-    }
-}
-
-/// Time of a stage.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct StageTime {
-    /// Name of the stage.
-    stage: &'static str,
-    /// Time that it took.
-    seconds: f64,
 }
 
 /// A path as a POSIX shell takes it as one word.
