@@ -150,7 +150,7 @@ impl Layout<Blocks> for CloopPacker {
         }
         let place = placed.files[disk.node.index()];
         let blocks = placed.blocks_of(&place);
-        debug_assert_eq!(blocks.len() as u64, u64::from(self.block_count(&disk)));
+        debug_assert_eq!(blocks.len() as u64, self.block_count(&disk));
         let mut offset = plan.data_start;
         let mut index = Vec::with_capacity(8 * (blocks.len() + 1));
         for block in blocks {
