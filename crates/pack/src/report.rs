@@ -24,8 +24,8 @@ pub struct PackReport {
     /// Length of the image, padding included, in bytes; without [`PackReport::data_files`].
     #[cfg_attr(feature = "serde", serde(rename = "image_size"))]
     pub image_len: u64,
-    /// Files that hold the image's data, if they are not the image. Not serialized, like the path of
-    /// the image: the caller names both.
+    /// Files that hold the image's data, if they are not the image. Not serialized, like the path
+    /// of the image: the caller names both.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub data_files: Vec<PathBuf>,
     /// Nodes of every type.

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 /// Work of an engine since it was created. Values only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {
     /// Requested blocks found in the cache.
     pub cache_hits: u64,

@@ -34,6 +34,14 @@ pub struct TreeDigest {
     pub hash: [u8; 32],
 }
 
+/// A string, as printed.
+#[cfg(feature = "serde")]
+impl serde::Serialize for TreeDigest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl fmt::Display for TreeDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(VERSION)?;
