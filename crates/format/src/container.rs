@@ -5,8 +5,9 @@ use crate::{
     ContainedFiles, DirCursor, DirEntry, Extent, Facts, Finding, FormatInfo, InnerImage, Inode, InodeId,
     SpaceOwner, Volume,
 };
-use packfs_core::{Result, Xattrs};
+use packfs_core::{Image, Result, Xattrs};
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 /// An opened container. Whatever is one is a [`Volume`], too.
 ///
@@ -26,6 +27,16 @@ pub trait Container: Send + Sync {
         range: Range<u64>,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()>;
+
+    /// See [`Volume::warnings`].
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// See [`Volume::data_image`].
+    fn data_image(&self) -> Option<Arc<dyn Image>> {
+        None
+    }
 
     /// See [`Volume::image_len`].
     fn image_len(&self) -> Option<u64>;
@@ -84,6 +95,14 @@ impl<C: Container> Volume for C {
         let (index, len) = self.files().file(id)?;
         let range = range.start..range.end.min(len);
         if range.is_empty() { Ok(()) } else { self.file_extents(index, range, visit) }
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        Container::warnings(self)
+    }
+
+    fn data_image(&self) -> Option<Arc<dyn Image>> {
+        Container::data_image(self)
     }
 
     fn inner_images(&self) -> Result<Vec<InnerImage>> {

@@ -1,7 +1,10 @@
 //! The interface between a format and the rest of packfs.
 
-use crate::{Blocks, Capabilities, Clusters, Coding, DataKind, OptionRow, Placed, Plan, Section, Volume};
-use packfs_core::{Error, Goal, Image, NodeId, Result, Tree};
+use crate::{
+    Blocks, Capabilities, Clusters, Coding, DataKind, OpenOption, Opening, OptionRow, Placed, Plan, Section,
+    Volume,
+};
+use packfs_core::{Goal, Image, NodeId, Result, Tree};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -75,6 +78,8 @@ pub struct FormatInfo {
     pub driver: Option<LinuxDriver>,
     /// Things that images are made of.
     pub makes: Makes,
+    /// Options that [`Format::open_with`] takes.
+    pub opens_with: &'static [OpenOption],
     /// Options that [`Format::packer`] takes besides codec and block size.
     pub options: &'static [OptionRow],
     /// Ways to pack that make smaller and smaller images, which take longer and longer to pack and
@@ -97,6 +102,7 @@ impl FormatInfo {
         magics: &[],
         driver: None,
         makes: Makes::Nothing,
+        opens_with: &[],
         options: &[],
         ladder: &[],
     };
@@ -125,24 +131,13 @@ pub trait Format: Send + Sync {
     /// Opens an image: checks what describes the whole, nothing more.
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>>;
 
-    /// Opens an image whose data lies on further devices, given in the order in which the image
-    /// lists them.
+    /// Opens an image with the options that [`FormatInfo::opens_with`] lists.
     ///
-    /// Errors: as [`Format::open`]; `Usage` if the format has no further devices, or the image
-    /// another number of them.
-    fn open_with_devices(
-        &self,
-        image: Arc<dyn Image>,
-        devices: Vec<Arc<dyn Image>>,
-    ) -> Result<Box<dyn Volume>> {
-        if devices.is_empty() {
-            return self.open(image);
-        }
-        Err(Error::usage(format!(
-            "{} is a {} image, which has no further devices",
-            image.name(),
-            self.name()
-        )))
+    /// Errors: as [`Format::open`]; `Usage` for a number of devices that is not the image's, and
+    /// for a subvolume or snapshot that it does not have.
+    fn open_with(&self, image: Arc<dyn Image>, opening: Opening) -> Result<Box<dyn Volume>> {
+        let _ = opening;
+        self.open(image)
     }
 
     /// Prepares to pack.

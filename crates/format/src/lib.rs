@@ -3,11 +3,13 @@
 //! Traits: [`Format`] (finds and opens images), [`Volume`] (an opened image), [`PackFormat`] (makes
 //! one), [`Container`] (an image that holds other images). Between a format and the pack engine:
 //! [`Plan`] and [`Placed`]. Parts that formats share: [`check`], [`Extents`], [`space_owners`],
-//! [`NameOrder`], [`options!`], [`faults!`]. No format, no thread, no unsafe code.
+//! [`NameOrder`], [`BlockCache`], [`NameIndex`], [`options!`], [`faults!`]. No format, no thread,
+//! no unsafe code.
 #![forbid(unsafe_code)]
 // Figures of images come through here: what is computed from them must not overflow.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
+mod block_cache;
 mod blocks;
 mod capabilities;
 pub mod check;
@@ -15,17 +17,21 @@ mod clusters;
 mod coding;
 mod contained;
 mod container;
+mod crc32c;
 mod extents;
 mod facts;
 mod faults;
 mod format;
 mod kernel_reads;
+mod name_index;
 mod name_order;
+mod opening;
 mod options;
 mod plan;
 mod space;
 mod volume;
 
+pub use block_cache::BlockCache;
 pub use blocks::{
     BlockForm, BlockPlan, BlockSharing, BlockStorage, Blocks, BlocksPlaced, Incompressible, Lead, SharedTail,
     StoredBlock,
@@ -38,6 +44,7 @@ pub use clusters::{
 pub use coding::Coding;
 pub use contained::ContainedFiles;
 pub use container::Container;
+pub use crc32c::crc32c;
 pub use extents::Extents;
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
 pub use faults::{FaultPlace, TRUNCATED};
@@ -46,7 +53,9 @@ pub use format::{
     Rung, Wrapping,
 };
 pub use kernel_reads::{KernelBlock, KernelCache, KernelRead, KernelReads};
+pub use name_index::NameIndex;
 pub use name_order::{NameOrder, SortedDirs};
+pub use opening::{OpenOption, Opening};
 pub use options::{OptionField, OptionRow, SWITCH, Values, unknown_option};
 pub use plan::{DataKind, FileJob, FilePlace, Placed, Plan, Section};
 pub use space::space_owners;

@@ -196,6 +196,12 @@ pub trait Volume: Send + Sync {
         Ok(None)
     }
 
+    /// Returns warnings for the user about the image as it was opened, such as changes in a journal
+    /// that were not applied.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The target of a symbolic link, raw bytes.
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>>;
 

@@ -124,7 +124,7 @@ impl Source {
     /// Errors: as [`Source::load`]; `Usage` for further devices, an offset or another beginning of
     /// what is no image.
     pub fn load_with(&self, opening: &OpenOptions, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
-        if opening.has_devices() || opening.means_an_image() {
+        if !opening.with.is_default() || opening.means_an_image() {
             self.refuse_unless_an_image(opening)?;
         }
         let limits = opening.own_limits();
@@ -141,7 +141,7 @@ impl Source {
             Source::Merged(paths) => packfs_source::load_merged(paths, shape, progress),
             Source::Image(path) => {
                 let opened = opening.open(path)?;
-                opened.choice().into_iter().for_each(|choice| progress.warn(&choice.to_string()));
+                opened.warnings().iter().for_each(|warning| progress.warn(warning));
                 let loaded = opened.load(progress)?;
                 let contents: Arc<dyn Contents> = Arc::clone(opened.engine()) as _;
                 packfs_source::shape_tree(&loaded.tree, contents, shape)
@@ -162,7 +162,11 @@ impl Source {
                 (paths.first().map_or(Path::new(""), PathBuf::as_path), "packed as a file or directory")
             }
         };
-        let given = if opening.has_devices() { "further devices are" } else { "an offset or a magic is" };
+        let given = match () {
+            () if !opening.with.devices.is_empty() => "further devices are",
+            () if opening.means_an_image() => "an offset or a magic is",
+            () => "a subvolume, snapshot, journal or backing file is",
+        };
         Err(Error::usage(format!("{path:?} is {what}, not an image, but {given} given"))
             .hint("omit the option, or name an image"))
     }
@@ -180,14 +184,9 @@ impl OpenOptions {
         matches!(self.which, Which::Chosen(_))
     }
 
-    /// True if further devices were given.
-    fn has_devices(&self) -> bool {
-        !self.devices.is_empty()
-    }
-
     /// True if anything is said that makes sense for images alone.
     pub(crate) fn is_about_an_image(&self) -> bool {
-        self.means_an_image() || self.chooses_part() || self.has_devices()
+        self.means_an_image() || self.chooses_part() || !self.with.is_default()
     }
 
     /// Limits of a source that is opened so.

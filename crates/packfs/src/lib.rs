@@ -91,6 +91,7 @@ mod altered;
 mod detect;
 mod foreign;
 mod nested;
+mod open_with;
 mod opened;
 #[cfg(feature = "pack")]
 mod pack;

@@ -103,7 +103,7 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         let (Some((name, image)), None) = (known.next(), known.next()) else { break };
         let mut layers = opened.layers().to_vec();
         layers.push(Layer { format: opened.format().name(), file: name });
-        opened = opening.open_layer(image, layers)?;
+        opened = opening.open_layer(image, layers)?.within(opened.own_warnings());
     }
     match chosen {
         Some(wanted) => Err(Error::usage(format!(

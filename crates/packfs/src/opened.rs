@@ -2,6 +2,7 @@
 
 use crate::foreign::Foreign;
 use crate::nested::{self, Choice, Layer, Which};
+use crate::open_with::OpenWith;
 use crate::resolve::{LastLink, resolve};
 use crate::walk::Walk;
 use crate::watcher::Watcher;
@@ -12,7 +13,7 @@ use packfs_core::{
 use packfs_format::{Format, InodeId, InodeKind, Volume};
 use packfs_read::{CountedImage, Counters, FileReader, LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
 use std::io::{Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Bytes of a hole written at a time.
@@ -67,7 +68,7 @@ pub fn open_reader(reader: impl Read + Seek + Send + 'static) -> Result<Opened> 
 pub struct OpenOptions {
     pub(crate) offset: u64,
     len: Option<u64>,
-    pub(crate) devices: Vec<PathBuf>,
+    pub(crate) with: OpenWith,
     pub(crate) which: Which,
     pub(crate) magic: Option<Vec<u8>>,
     pub(crate) read: ReadOptions,
@@ -91,15 +92,6 @@ impl OpenOptions {
     #[must_use]
     pub fn len(mut self, bytes: u64) -> Self {
         self.len = Some(bytes);
-        self
-    }
-
-    /// A further file or block device that holds data of the image (EROFS: blobs, layers, a tar
-    /// that is only indexed). To be called once for each, in the order in which the image lists
-    /// them.
-    #[must_use]
-    pub fn device(mut self, path: impl AsRef<Path>) -> Self {
-        self.devices.push(path.as_ref().into());
         self
     }
 
@@ -220,7 +212,10 @@ impl OpenOptions {
     ///
     /// Errors: as [`open`].
     pub fn open_image(&self, image: Arc<dyn Image>) -> Result<Opened> {
-        nested::descend(self.open_layer(self.image_in(image)?, Vec::new())?, &self.which, self)
+        let outermost = self.open_layer(self.image_in(image)?, Vec::new())?;
+        let opened = nested::descend(outermost, &self.which, self)?;
+        self.with.check_taken(&opened)?;
+        Ok(opened)
     }
 
     /// The image in a file: where it begins and ends, and what it begins with.
@@ -241,18 +236,16 @@ impl OpenOptions {
             return Err(Foreign::refuse(&image));
         };
         let counted = CountedImage::new(Arc::clone(&image));
-        let mut devices: Vec<Arc<dyn Image>> = Vec::new();
-        for path in self.devices.iter().filter(|_| layers.is_empty()) {
-            devices.push(counted.beside(Arc::new(FileImage::open(path)?)));
-        }
-        let volume = format.open_with_devices(Arc::clone(&counted) as Arc<dyn Image>, devices)?;
+        let opening = self.with.opening(format, &counted)?;
+        let volume = format.open_with(Arc::clone(&counted) as Arc<dyn Image>, opening)?;
         if let Some(fault) = volume.fault().filter(|_| !self.read.ignore_checksum) {
             return Err(fault);
         }
         let volume: Arc<dyn Volume> = Arc::from(volume);
         let engine = ReadEngine::counting(counted, Arc::clone(&volume), self.read.clone());
         let (limits, watcher) = (self.read.limits, self.watcher.clone());
-        Ok(Opened { image, format, volume, engine, limits, layers, choice: None, watcher })
+        let warnings = volume.warnings();
+        Ok(Opened { image, format, volume, engine, limits, layers, choice: None, warnings, watcher })
     }
 }
 
@@ -288,12 +281,24 @@ pub struct Opened {
     limits: Limits,
     layers: Vec<Layer>,
     choice: Option<Choice>,
+    warnings: Vec<String>,
     watcher: Watcher,
 }
 
 impl Opened {
     pub(crate) fn with_choice(self, choice: Option<Choice>) -> Self {
         Opened { choice, ..self }
+    }
+
+    /// Returns warnings about the image and its layers, without the choice among several.
+    pub(crate) fn own_warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
+    /// Puts the warnings of the layers around it before its own.
+    pub(crate) fn within(self, mut warnings: Vec<String>) -> Self {
+        warnings.extend(self.warnings);
+        Opened { warnings, ..self }
     }
 
     /// Its format.
@@ -321,10 +326,16 @@ impl Opened {
         &self.layers
     }
 
-    /// The images beside it in a container, where [`OpenOptions::part`] chose none of them: what a
-    /// user has to be told.
+    /// The images beside it in a container, where [`OpenOptions::part`] chose none of them;
+    /// [`Opened::warnings`] has it as a message.
     pub fn choice(&self) -> Option<&Choice> {
         self.choice.as_ref()
+    }
+
+    /// Returns warnings for the user: an image that was chosen of several, changes in a journal
+    /// that were not applied, missing devices.
+    pub fn warnings(&self) -> Vec<String> {
+        self.choice.iter().map(Choice::to_string).chain(self.warnings.clone()).collect()
     }
 
     /// Returns the progress for work that was given none of its own.

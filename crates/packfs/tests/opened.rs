@@ -202,3 +202,25 @@ fn files_are_opened_by_path_and_by_inode() {
         assert!(error.to_string().contains(words) && error.to_string().contains(path), "{error}");
     }
 }
+
+#[test]
+fn refuses_an_option_that_no_layer_takes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, path) = (dir.path().join("source"), dir.path().join("a.sqfs"));
+    std::fs::create_dir(&source).unwrap();
+    packfs::pack(&source, &path).run().unwrap();
+    let plain = OpenOptions::new;
+    let options = [
+        (plain().device(&path), "further devices"),
+        (plain().subvolume("home"), "subvolumes"),
+        (plain().no_journal(), "journal"),
+        (plain().snapshot("1"), "snapshots"),
+        (plain().allow_backing(&path), "backing files"),
+    ];
+    for (options, things) in options {
+        let error = options.open(&path).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.to_string().ends_with(&format!("has no {things}")), "{error}");
+    }
+    assert!(plain().open(&path).unwrap().warnings().is_empty());
+}

@@ -55,9 +55,9 @@ impl Progress for PrintWarnings {
     }
 }
 
-/// Warns that an image was opened of several, none of which was chosen.
-pub fn choice(opened: &packfs::Opened) {
-    opened.choice().into_iter().for_each(|choice| warning(&choice.to_string()));
+/// Prints the warnings about an image that was opened.
+pub fn opened(opened: &packfs::Opened) {
+    opened.warnings().iter().for_each(|text| warning(text));
 }
 
 /// Standard output: buffered, colours only where they are wanted, errors as ours.

@@ -67,7 +67,7 @@ impl ImageInput {
     /// Gives up all but the image and what `reach` adds, if that is asked for.
     pub fn enter_sandbox(&self, reach: impl FnOnce(Sandbox) -> Sandbox) -> Result<()> {
         self.sandbox.enter(|sandbox| {
-            let images = [&self.image].into_iter().chain(&self.device);
+            let images = [&self.image].into_iter().chain(&self.device).chain(self.nested.files());
             reach(images.fold(sandbox, Sandbox::read))
         })
     }
@@ -87,7 +87,7 @@ impl ImageInput {
             None => options,
         };
         let opened = options.open(&self.image)?;
-        report::choice(&opened);
+        report::opened(&opened);
         Ok(ImageWithStats { opened, prints_stats: self.stats })
     }
 }

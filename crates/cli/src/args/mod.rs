@@ -1,12 +1,14 @@
 //! Groups of options that several verbs have, and what they mean.
 
 mod image;
+mod layers;
 mod limits;
 mod nested;
 mod sandbox;
 mod text_file;
 
 pub use image::{ImageInput, patterns};
+pub use layers::{LayerArgs, LayersOfTwo};
 pub use limits::LimitArgs;
 pub use nested::{Magic, NestedArgs, parse_magic};
 pub use sandbox::{SandboxArg, reading};

@@ -1,7 +1,9 @@
 //! Choice among images nested in each other.
 
+use crate::args::LayerArgs;
 use crate::out::listed::listed;
 use packfs::OpenOptions;
+use std::path::PathBuf;
 
 /// Options of every verb that opens an image.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -30,6 +32,9 @@ pub struct NestedArgs {
     /// Applies to EROFS, cramfs and romfs, whose superblock holds a checksum.
     #[arg(long)]
     ignore_checksum: bool,
+
+    #[command(flatten)]
+    layers: LayerArgs,
 }
 
 /// First four bytes of an image.
@@ -52,13 +57,13 @@ impl From<Magic> for Vec<u8> {
 impl NestedArgs {
     /// True if no option was given.
     pub fn is_default(&self) -> bool {
-        self.part.is_none() && !self.outer && self.magic.is_none()
+        self.part.is_none() && !self.outer && self.magic.is_none() && self.layers.is_default()
     }
 
     /// True if the image is read as something else than it is in its file, or in spite of what it
     /// is, which no kernel can do.
     pub fn is_changed(&self) -> bool {
-        self.magic.is_some() || self.ignore_checksum
+        self.magic.is_some() || self.ignore_checksum || !self.layers.is_default()
     }
 
     /// Returns the same without regard to checksums, for a verb that reports them itself.
@@ -66,8 +71,14 @@ impl NestedArgs {
         NestedArgs { ignore_checksum: true, ..self.clone() }
     }
 
+    /// Returns the files beside the image.
+    pub fn files(&self) -> &[PathBuf] {
+        self.layers.files()
+    }
+
     /// Opens what was asked for.
     pub fn apply(&self, options: OpenOptions) -> OpenOptions {
+        let options = self.layers.apply(options);
         let options = if self.ignore_checksum { options.ignore_checksum() } else { options };
         let options = match self.magic {
             Some(magic) => options.magic(magic),

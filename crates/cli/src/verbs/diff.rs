@@ -1,6 +1,6 @@
 //! `packfs diff`: how two trees differ, wherever they come from.
 
-use crate::args::LimitArgs;
+use crate::args::{LayersOfTwo, LimitArgs};
 use crate::args::{Magic, parse_magic};
 use crate::args::{SandboxArg, reading};
 use crate::out::json::{self, Array, Bytes};
@@ -87,6 +87,10 @@ pub struct Opts {
         hide_possible_values = true
     )]
     magic_b: Option<Magic>,
+
+    #[command(flatten)]
+    layers: LayersOfTwo,
+
     /// Continue if a superblock checksum does not match
     ///
     /// Applies to EROFS, cramfs and romfs, whose superblock holds a checksum.
@@ -163,7 +167,9 @@ impl Opts {
         let sources = (Source::detect_for(&self.a, &opening_a)?, Source::detect_for(&self.b, &opening_b)?);
         self.sandbox.enter(|sandbox| {
             let sandbox = [&sources.0, &sources.1].into_iter().fold(sandbox, reading);
-            self.device_a.iter().chain(&self.device_b).fold(sandbox, Sandbox::read)
+            let devices = self.device_a.iter().chain(&self.device_b);
+            let backing = self.layers.each().map(|layers| layers.files().to_vec());
+            devices.chain(backing.iter().flatten()).fold(sandbox, Sandbox::read)
         })?;
         Ok(sources)
     }
@@ -176,6 +182,7 @@ impl Opts {
 
     /// Options to open each of the two.
     fn openings(&self) -> [OpenOptions; 2] {
+        let [layers_a, layers_b] = self.layers.each();
         let opening = |devices: &[PathBuf], offset, part: &Option<String>, magic: Option<Magic>| {
             let opening = OpenOptions::new().jobs(self.answering.work.jobs()).limits(self.limits.limits());
             let opening = if self.ignore_checksum { opening.ignore_checksum() } else { opening };
@@ -184,8 +191,8 @@ impl Opts {
             magic.into_iter().fold(opening, OpenOptions::magic)
         };
         [
-            opening(&self.device_a, self.offset_a, &self.part_a, self.magic_a),
-            opening(&self.device_b, self.offset_b, &self.part_b, self.magic_b),
+            layers_a.apply(opening(&self.device_a, self.offset_a, &self.part_a, self.magic_a)),
+            layers_b.apply(opening(&self.device_b, self.offset_b, &self.part_b, self.magic_b)),
         ]
     }
 

@@ -1,4 +1,5 @@
-//! Bytes at an offset: a file or block device, memory, any reader, a slice of another image.
+//! Bytes at an offset: a file or block device, memory, any reader, a slice of another image, an
+//! image with some blocks replaced.
 //!
 //! Every image answers from any thread at once and keeps no position. None caches: the kernel
 //! caches files, the read engine caches decoded blocks.
@@ -6,12 +7,14 @@
 mod beginning;
 mod file;
 mod memory;
+mod overlay;
 mod reader;
 mod slice;
 
 pub use beginning::BeginningImage;
 pub use file::FileImage;
 pub use memory::MemoryImage;
+pub use overlay::OverlayImage;
 pub use reader::ReaderImage;
 pub use slice::SliceImage;
 

@@ -51,7 +51,7 @@ static INFO: FormatInfo = FormatInfo {
     driver: Some(LinuxDriver { name: "cramfs", mounts_files: false }),
     makes: Makes::Tree,
     options: options::Options::ROWS,
-    ladder: &[],
+    ..FormatInfo::EMPTY
 };
 
 impl Format for Cramfs {

@@ -11,7 +11,6 @@
 
 mod address;
 mod check;
-mod checksum;
 mod codec;
 mod coding;
 mod corruption;
@@ -53,7 +52,10 @@ mod windows;
 mod xattr;
 
 use packfs_core::{Goal, Image, Result};
-use packfs_format::{Format, FormatInfo, LinuxDriver, Magic, Makes, PackFormat, PackSettings, Rung, Volume};
+use packfs_format::{
+    Format, FormatInfo, LinuxDriver, Magic, Makes, OpenOption, Opening, PackFormat, PackSettings, Rung,
+    Volume,
+};
 use std::sync::Arc;
 
 static MAGICS: [Magic; 1] = [Magic { bytes: &MAGIC, at: disk::EROFS_SUPER_OFFSET }];
@@ -79,6 +81,7 @@ static INFO: FormatInfo = FormatInfo {
     magics: &MAGICS,
     driver: Some(LinuxDriver { name: "erofs", mounts_files: true }),
     makes: Makes::Tree,
+    opens_with: &[OpenOption::Devices],
     options: options::Typed::ROWS,
     ladder: &LADDER,
 };
@@ -95,16 +98,13 @@ impl Format for Erofs {
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
-        self.open_with_devices(image, Vec::new())
+        self.open_with(image, Opening::default())
     }
 
-    fn open_with_devices(
-        &self,
-        image: Arc<dyn Image>,
-        devices: Vec<Arc<dyn Image>>,
-    ) -> Result<Box<dyn Volume>> {
+    fn open_with(&self, image: Arc<dyn Image>, opening: Opening) -> Result<Box<dyn Volume>> {
         let name = image.name();
-        Ok(Box::new(volume::ErofsVolume::open(image, devices).map_err(|error| error.at(name))?))
+        let volume = volume::ErofsVolume::open(image, opening.devices);
+        Ok(Box::new(volume.map_err(|error| error.at(name))?))
     }
 
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {

@@ -6,7 +6,6 @@
 //! never lie in the metabox, so no reading goes in circles.
 
 use crate::address::Joined;
-use crate::checksum::crc32c;
 use crate::corruption::{Corruption, Place};
 use crate::decoded::DecodedBlocks;
 use crate::disk::{EROFS_FEATURE_COMPAT_SB_CHKSUM, EROFS_SUPER_OFFSET};
@@ -15,7 +14,7 @@ use crate::raw::{LongPrefix, RawInode};
 use crate::windows::Windows;
 use packfs_codec::BlockRef;
 use packfs_core::{FileType, Image, Result, range_at, usize_of};
-use packfs_format::{Extent, ExtentFrom, SortedDirs};
+use packfs_format::{Extent, ExtentFrom, SortedDirs, crc32c};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex};
 
@@ -92,7 +91,7 @@ impl Reader {
         if let Some(checksum) = bytes.get_mut(4..8) {
             checksum.fill(0);
         }
-        let (found, wanted) = (self.geometry.super_block.checksum.get(), crc32c(&bytes));
+        let (found, wanted) = (self.geometry.super_block.checksum.get(), crc32c(!0, &bytes));
         Ok((found != wanted).then_some(Corruption::Checksum { found, wanted }))
     }
 

@@ -70,6 +70,7 @@ static INFO: FormatInfo = FormatInfo {
     makes: Makes::Tree,
     options: options::Options::ROWS,
     ladder: &LADDER,
+    ..FormatInfo::EMPTY
 };
 
 impl Format for Iso9660 {

@@ -4,7 +4,7 @@
 use packfs_check::Expected;
 use packfs_core::{Error, ErrorKind, Image, Limits, Progress, Result, ResultExt};
 use packfs_core::{FileImage, SliceImage};
-use packfs_format::Volume;
+use packfs_format::{Opening, Volume};
 use packfs_pack::{Verify, Written, WrittenFile};
 use packfs_read::{ReadEngine, ReadOptions};
 use std::path::Path;
@@ -36,7 +36,8 @@ fn read_back(written: &Written<'_>, progress: &dyn Progress) -> Result<()> {
     let name = written.format.format().name;
     let format = packfs_formats::by_name(name)
         .ok_or_else(|| Error::failed(format!("internal: nothing reads {name}")))?;
-    let volume: Arc<dyn Volume> = Arc::from(format.open_with_devices(Arc::clone(&image), devices)?);
+    let opening = Opening { devices, ..Opening::default() };
+    let volume: Arc<dyn Volume> = Arc::from(format.open_with(Arc::clone(&image), opening)?);
     // Every block is decoded once, in the order of the disk: nothing need be kept or decoded ahead.
     // What was packed was within the limits of its source already.
     let options = ReadOptions {

@@ -158,7 +158,7 @@ impl Opts {
         };
         self.sandbox.enter(|sandbox| {
             let sandbox = asked.iter().fold(sandbox, |sandbox, asked| reading(sandbox, &asked.source));
-            self.device.iter().fold(sandbox, Sandbox::read)
+            self.device.iter().chain(self.nested.files()).fold(sandbox, Sandbox::read)
         })?;
         Ok(asked)
     }
@@ -177,7 +177,7 @@ impl Opts {
         if sources < 2 || (self.offset == 0 && self.device.is_empty() && self.nested.is_default()) {
             return Ok(());
         }
-        let options = "--offset, --device, --part, --outer and --magic";
+        let options = "--offset, --device, --part and the like";
         Err(Error::usage(format!("cannot apply {options} to {sources} SOURCEs: they need a single one")))
     }
 

@@ -255,7 +255,7 @@ impl Request {
     fn serve(&self) -> Result<(FuseMount, Option<record::Written>)> {
         check_place(&self.dir)?;
         let opened = self.open()?;
-        report::choice(&opened);
+        report::opened(&opened);
         let root = mount::find_subdir(opened.engine(), &self.settings.subdir)?;
         let image = absolute(&self.image);
         let settings = &self.settings;

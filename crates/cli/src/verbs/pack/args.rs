@@ -2,7 +2,7 @@
 
 use super::report::Summary;
 use super::shaping::Shaping;
-use crate::args::{LimitArgs, Magic, parse_magic};
+use crate::args::{LayerArgs, LimitArgs, Magic, parse_magic};
 use crate::out::listed::{any, codecs, formats, goals, listed};
 use crate::out::{Outcome, report, text};
 use packfs::{
@@ -116,6 +116,9 @@ pub struct PackArgs {
     /// May be given several times, in the order of the image's own list of devices.
     #[arg(long, value_name = "FILE")]
     device: Vec<PathBuf>,
+
+    #[command(flatten)]
+    layers: LayerArgs,
 
     /// Set the order of file data in the image
     ///
@@ -305,7 +308,7 @@ impl PackArgs {
             None => options,
         };
         let options = if self.ignore_checksum { options.ignore_checksum() } else { options };
-        self.device.iter().fold(options, OpenOptions::device)
+        self.device.iter().fold(self.layers.apply(options), OpenOptions::device)
     }
 }
 

@@ -3,14 +3,13 @@
 use super::features::Features;
 use super::plan::{DEVICES_AT, head_len};
 use super::times::Times;
-use crate::checksum::crc32c;
 use crate::codec::Codecs;
 use crate::disk::{self, SUPER_BLOCK_LEN, SuperBlock};
 use crate::kernel;
 use crate::options::{Options, Uuid};
 use packfs_codec::CodecSettings;
 use packfs_core::{Error, Result};
-use packfs_format::Section;
+use packfs_format::{Section, crc32c};
 use xxhash_rust::xxh3::Xxh3;
 use zerocopy::IntoBytes;
 
@@ -239,5 +238,5 @@ fn checksum(head: &[u8], block_len: usize) -> u32 {
     let start = disk::EROFS_SUPER_OFFSET as usize;
     let len = if block_len > start { block_len - start } else { block_len };
     let bytes = &head[start..];
-    crc32c(&bytes[..len.min(bytes.len())])
+    crc32c(!0, &bytes[..len.min(bytes.len())])
 }

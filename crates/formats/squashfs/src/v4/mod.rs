@@ -59,6 +59,7 @@ static INFO: FormatInfo = FormatInfo {
     makes: Makes::Tree,
     options: options::Options::ROWS,
     ladder: &LADDER,
+    ..FormatInfo::EMPTY
 };
 
 impl Format for Squashfs {

@@ -1,0 +1,121 @@
+//! Options that only some formats of images take.
+
+use packfs::OpenOptions;
+use std::path::PathBuf;
+
+/// Options of every verb that opens an image.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct LayerArgs {
+    /// Read this btrfs subvolume: a path, a number, or /
+    ///
+    /// The default is the default subvolume of the image, as in Linux. / is the top level, which
+    /// shows all subvolumes as directories.
+    #[arg(long, value_name = "PATH|ID")]
+    subvol: Option<String>,
+
+    /// Read ext4 or XFS without the changes in its journal
+    ///
+    /// By default, the journal of an image that was not unmounted is applied in memory. The image
+    /// is never written.
+    #[arg(long)]
+    no_journal: bool,
+
+    /// Read this internal snapshot of a qcow2 image
+    ///
+    /// NAME is the name or number of the snapshot. The default is the current state.
+    #[arg(long, value_name = "NAME")]
+    snapshot: Option<String>,
+
+    /// Read missing clusters of a qcow2 image from FILE
+    ///
+    /// May be given several times, in the order of the chain. Backing files that an image names are
+    /// never opened unless given here.
+    #[arg(long, value_name = "FILE")]
+    allow_backing: Vec<PathBuf>,
+}
+
+impl LayerArgs {
+    /// True if no option was given.
+    pub fn is_default(&self) -> bool {
+        self.subvol.is_none() && !self.no_journal && self.snapshot.is_none() && self.allow_backing.is_empty()
+    }
+
+    /// Returns the files beside the image.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.allow_backing
+    }
+
+    /// Opens the image with these options.
+    pub fn apply(&self, options: OpenOptions) -> OpenOptions {
+        let options = match &self.subvol {
+            Some(name) => options.subvolume(name),
+            None => options,
+        };
+        let options = if self.no_journal { options.no_journal() } else { options };
+        let options = match &self.snapshot {
+            Some(name) => options.snapshot(name),
+            None => options,
+        };
+        self.allow_backing.iter().fold(options, OpenOptions::allow_backing)
+    }
+}
+
+/// The same options for each of two images.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct LayersOfTwo {
+    /// Read this btrfs subvolume of A: a path, a number, or /
+    #[arg(long, visible_alias = "subvol", value_name = "PATH|ID")]
+    subvol_a: Option<String>,
+
+    /// Read this btrfs subvolume of B: a path, a number, or /
+    #[arg(long, value_name = "PATH|ID")]
+    subvol_b: Option<String>,
+
+    /// Read A without the changes in its journal
+    #[arg(long, visible_alias = "no-journal")]
+    no_journal_a: bool,
+
+    /// Read B without the changes in its journal
+    #[arg(long)]
+    no_journal_b: bool,
+
+    /// Read this internal snapshot of qcow2 image A
+    #[arg(long, visible_alias = "snapshot", value_name = "NAME")]
+    snapshot_a: Option<String>,
+
+    /// Read this internal snapshot of qcow2 image B
+    #[arg(long, value_name = "NAME")]
+    snapshot_b: Option<String>,
+
+    /// Read missing clusters of qcow2 image A from FILE
+    ///
+    /// May be given several times, in the order of the chain.
+    #[arg(long, visible_alias = "allow-backing", value_name = "FILE")]
+    allow_backing_a: Vec<PathBuf>,
+
+    /// Read missing clusters of qcow2 image B from FILE
+    ///
+    /// May be given several times, in the order of the chain.
+    #[arg(long, value_name = "FILE")]
+    allow_backing_b: Vec<PathBuf>,
+}
+
+impl LayersOfTwo {
+    /// Returns the options of each image.
+    pub fn each(&self) -> [LayerArgs; 2] {
+        let LayersOfTwo {
+            subvol_a, subvol_b, snapshot_a, snapshot_b, allow_backing_a, allow_backing_b, ..
+        } = self.clone();
+        let (journal_a, journal_b) = (self.no_journal_a, self.no_journal_b);
+        let args = |subvol, no_journal, snapshot, allow_backing| LayerArgs {
+            subvol,
+            no_journal,
+            snapshot,
+            allow_backing,
+        };
+        [
+            args(subvol_a, journal_a, snapshot_a, allow_backing_a),
+            args(subvol_b, journal_b, snapshot_b, allow_backing_b),
+        ]
+    }
+}

@@ -1,0 +1,150 @@
+//! An image with some of its blocks replaced, as by the changes in a journal.
+
+use crate::{Image, Result, usize_of};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// An image some of whose blocks are replaced.
+pub struct OverlayImage {
+    base: Arc<dyn Image>,
+    block_len: u64,
+    blocks: BTreeMap<u64, Replacement>,
+}
+
+/// Bytes of a replaced block.
+enum Replacement {
+    /// Those of the base at this offset.
+    At(u64),
+    /// These.
+    Bytes(Box<[u8]>),
+}
+
+impl OverlayImage {
+    /// Puts an overlay without blocks over an image. `block_len` is in bytes, at least 1.
+    pub fn new(base: Arc<dyn Image>, block_len: u64) -> Self {
+        OverlayImage { base, block_len: block_len.max(1), blocks: BTreeMap::new() }
+    }
+
+    /// Replaces a block by the bytes of the base at offset `from`.
+    pub fn move_block(&mut self, block: u64, from: u64) {
+        self.blocks.insert(block, Replacement::At(from));
+    }
+
+    /// Replaces a block by `bytes`. A part of the block that they do not reach is zeros.
+    pub fn set_block(&mut self, block: u64, bytes: Box<[u8]>) {
+        self.blocks.insert(block, Replacement::Bytes(bytes));
+    }
+
+    /// Shows the block of the base again.
+    pub fn unset(&mut self, block: u64) {
+        self.blocks.remove(&block);
+    }
+
+    /// Returns true if no block is replaced.
+    pub fn is_unchanged(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Reads within one block.
+    fn read_block(&self, block: u64, skip: u64, buf: &mut [u8]) -> Result<usize> {
+        match self.blocks.get(&block) {
+            None => self.base.read_at(block.saturating_mul(self.block_len).saturating_add(skip), buf),
+            Some(Replacement::At(from)) => {
+                self.base.read_exact_at(from.saturating_add(skip), buf)?;
+                Ok(buf.len())
+            }
+            Some(Replacement::Bytes(bytes)) => {
+                let stored = bytes.get(usize_of(skip)..).unwrap_or_default();
+                let len = stored.len().min(buf.len());
+                let (start, rest) = buf.split_at_mut(len);
+                start.copy_from_slice(stored.get(..len).unwrap_or_default());
+                rest.fill(0);
+                Ok(buf.len())
+            }
+        }
+    }
+}
+
+impl Image for OverlayImage {
+    fn len(&self) -> u64 {
+        self.base.len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let wanted = usize_of(self.len().saturating_sub(offset).min(buf.len() as u64));
+        let buf = buf.get_mut(..wanted).unwrap_or_default();
+        let (first, last) = (offset / self.block_len, offset.saturating_add(wanted as u64) / self.block_len);
+        if self.blocks.range(first..=last).next().is_none() {
+            return self.base.read_at(offset, buf);
+        }
+        let mut done = 0;
+        while done < wanted {
+            let at = offset.saturating_add(done as u64);
+            let (block, skip) = (at / self.block_len, at % self.block_len);
+            let mut len = self.block_len.saturating_sub(skip);
+            if !self.blocks.contains_key(&block) {
+                // Blocks of the base are read together, up to the next one that is replaced.
+                let next = self.blocks.range(block..).next().map_or(u64::MAX, |(next, _)| *next);
+                len = next.saturating_mul(self.block_len).saturating_sub(at);
+            }
+            let end = done.saturating_add(usize_of(len)).min(wanted);
+            let part = buf.get_mut(done..end).unwrap_or_default();
+            let found = self.read_block(block, skip, part)?;
+            done = done.saturating_add(found);
+            if found < part.len() {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
+        let data = self.base.next_data(offset)?;
+        let len = self.len();
+        let Some((block, _)) = self.blocks.range(offset / self.block_len..).next() else {
+            return Ok(data);
+        };
+        let start = block.saturating_mul(self.block_len).max(offset).min(len);
+        let end = block.saturating_add(1).saturating_mul(self.block_len).min(len);
+        Ok(match data {
+            Some(data) if data.start <= start => Some(data),
+            _ if start < end => Some(start..end),
+            data => data,
+        })
+    }
+
+    fn name(&self) -> String {
+        self.base.name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryImage;
+
+    #[test]
+    fn replaced_blocks_are_read_in_place_of_those_of_the_base() {
+        let base: Vec<u8> = (0..35).collect();
+        let mut overlay = OverlayImage::new(Arc::new(MemoryImage::new("base", base.clone())), 4);
+        assert!(overlay.is_unchanged());
+        overlay.move_block(1, 20);
+        overlay.set_block(3, vec![100, 101].into());
+        overlay.set_block(8, vec![200; 4].into());
+        overlay.set_block(2, vec![1; 4].into());
+        overlay.unset(2);
+        let mut wanted = base;
+        wanted[4..8].copy_from_slice(&[20, 21, 22, 23]);
+        wanted[12..16].copy_from_slice(&[100, 101, 0, 0]);
+        wanted[32..35].copy_from_slice(&[200; 3]);
+        for start in 0..=35 {
+            for len in 0..=36 {
+                let mut found = vec![9; len];
+                let count = overlay.read_at(start as u64, &mut found).unwrap();
+                let end = wanted.len().min(start + len);
+                assert_eq!(found[..count], wanted[start..end], "{start} {len}");
+            }
+        }
+    }
+}

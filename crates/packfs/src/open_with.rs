@@ -1,0 +1,116 @@
+//! Options that only some formats take: each goes to the layers whose format lists it.
+
+use crate::{OpenOptions, Opened};
+use packfs_core::{Error, FileImage, Image, Result};
+use packfs_format::{Format, OpenOption, Opening};
+use packfs_read::CountedImage;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Options of [`Opening`] as the caller gives them: files by path.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenWith {
+    pub(crate) devices: Vec<PathBuf>,
+    subvolume: Option<String>,
+    no_journal: bool,
+    snapshot: Option<String>,
+    backing: Vec<PathBuf>,
+}
+
+impl OpenOptions {
+    /// A further file or block device that holds data of the image: EROFS: blobs, layers, a tar
+    /// that is only indexed; ext4: an external journal; XFS: a realtime device; btrfs: the other
+    /// devices. To be called once for each; for EROFS in the order in which the image lists them.
+    #[must_use]
+    pub fn device(mut self, path: impl AsRef<Path>) -> Self {
+        self.with.devices.push(path.as_ref().into());
+        self
+    }
+
+    /// Opens this subvolume of a btrfs image, by its path or number; `/` is the top level. The
+    /// default is the image's default subvolume, as in Linux.
+    #[must_use]
+    pub fn subvolume(mut self, name: impl Into<String>) -> Self {
+        self.with.subvolume = Some(name.into());
+        self
+    }
+
+    /// Reads ext4 and XFS as they are on disk. The default applies the changes in the journal of an
+    /// image that was not unmounted, in memory.
+    #[must_use]
+    pub fn no_journal(mut self) -> Self {
+        self.with.no_journal = true;
+        self
+    }
+
+    /// Opens this internal snapshot of a qcow2 image, by its name or number. The default is the
+    /// current state.
+    #[must_use]
+    pub fn snapshot(mut self, name: impl Into<String>) -> Self {
+        self.with.snapshot = Some(name.into());
+        self
+    }
+
+    /// Backing file of a qcow2 image. To be called once for each file of a chain, in its order:
+    /// paths in images are never opened.
+    #[must_use]
+    pub fn allow_backing(mut self, path: impl AsRef<Path>) -> Self {
+        self.with.backing.push(path.as_ref().into());
+        self
+    }
+}
+
+impl OpenWith {
+    /// Returns the options that a format takes. Files are counted among the reads of the image.
+    pub(crate) fn opening(&self, format: &dyn Format, counted: &Arc<CountedImage>) -> Result<Opening> {
+        let open = |paths: &[PathBuf]| -> Result<Vec<Arc<dyn Image>>> {
+            paths
+                .iter()
+                .map(|path| Ok(counted.beside(Arc::new(FileImage::open(path)?)) as Arc<dyn Image>))
+                .collect()
+        };
+        let mut opening = Opening::default();
+        for option in format.info().opens_with {
+            match option {
+                OpenOption::Devices => opening.devices = open(&self.devices)?,
+                OpenOption::Subvolume => opening.subvolume.clone_from(&self.subvolume),
+                OpenOption::Journal => opening.no_journal = self.no_journal,
+                OpenOption::Snapshot => opening.snapshot.clone_from(&self.snapshot),
+                OpenOption::Backing => opening.backing = open(&self.backing)?,
+            }
+        }
+        Ok(opening)
+    }
+
+    /// True if no option is given.
+    pub(crate) fn is_default(&self) -> bool {
+        OpenOption::ALL.into_iter().all(|option| !self.gives(option))
+    }
+
+    fn gives(&self, option: OpenOption) -> bool {
+        match option {
+            OpenOption::Devices => !self.devices.is_empty(),
+            OpenOption::Subvolume => self.subvolume.is_some(),
+            OpenOption::Journal => self.no_journal,
+            OpenOption::Snapshot => self.snapshot.is_some(),
+            OpenOption::Backing => !self.backing.is_empty(),
+        }
+    }
+
+    /// Refuses an option that no layer of the image takes.
+    pub(crate) fn check_taken(&self, opened: &Opened) -> Result<()> {
+        let takes = |option| {
+            let outer = opened.layers().iter().filter_map(|layer| packfs_formats::by_name(layer.format));
+            outer.chain([opened.format()]).any(|format| format.info().opens_with.contains(&option))
+        };
+        match OpenOption::ALL.into_iter().find(|&option| self.gives(option) && !takes(option)) {
+            None => Ok(()),
+            Some(option) => Err(Error::usage(format!(
+                "{} is a {} image, which has no {}",
+                opened.image().name(),
+                opened.format().name(),
+                option.things()
+            ))),
+        }
+    }
+}
