@@ -83,6 +83,14 @@ impl<K: DataKind> Context<'_, K> {
         }
     }
 
+    /// See [`packfs_core::Contents::place`].
+    pub(crate) fn place(&self, node: NodeId) -> Option<Box<[u64]>> {
+        match self.tree.node(node).kind {
+            NodeKind::File { content, .. } => self.contents.place(content),
+            _ => None,
+        }
+    }
+
     pub(crate) fn len(&self, node: NodeId) -> u64 {
         match self.tree.node(node).kind {
             NodeKind::File { len, .. } => len,

@@ -113,6 +113,9 @@ pub(crate) fn find<K: Kind>(
     let by_len = groups(alone.map(|job| (kind(job.node), job.node)));
     let same_len: Vec<NodeId> = by_len.into_iter().flatten().collect();
     progress.begin(Stage::Dedupe, same_len.len() as u64, 0);
+    let flat = flat_files(context);
+    let stored_once = stored_once(context, kind, &flat, &same_len);
+    let same_len: Vec<NodeId> = same_len.into_iter().filter(|node| !stored_once.contains_key(node)).collect();
 
     let beginnings =
         read_in_parallel(options, progress, &same_len, |&node| hash(context, node, BEGINNING_LEN))?;
@@ -123,15 +126,31 @@ pub(crate) fn find<K: Kind>(
     let hashed = by_beginning.iter().filter_map(|node| Some((*node, hashes.get(node)?)));
     let mut by_hash = groups(hashed.map(|(node, hash)| ((kind(node), *hash), node)));
     // A file stored uncompressed represents all files with the same contents.
-    let flat = flat_files(context);
     by_hash.iter_mut().for_each(|group| group.sort_by_key(|node| !flat.contains(node)));
     let pairs: Vec<(NodeId, NodeId)> =
         by_hash.iter().flat_map(|group| group[1..].iter().map(|&later| (later, group[0]))).collect();
     let same = read_in_parallel(options, progress, &pairs, |&(a, b)| is_same(context, a, b))?;
     let same = pairs.into_iter().zip(same).filter(|(_, same)| *same == Some(true));
-    let originals: HashMap<NodeId, NodeId> = same.map(|(pair, _)| pair).collect();
+    let mut originals: HashMap<NodeId, NodeId> = same.map(|(pair, _)| pair).collect();
+    for (later, first) in stored_once {
+        originals.insert(later, originals.get(&first).copied().unwrap_or(first));
+    }
     let hashes = originals.values().filter_map(|original| Some((*original, *hashes.get(original)?)));
     Ok(Duplicates { hashes: hashes.collect(), originals })
+}
+
+/// Returns the files whose bytes the source stores at the place of another file, each with that
+/// file: snapshots and reflinks are not read to be found equal.
+fn stored_once<K: DataKind>(
+    context: &Context<'_, K>,
+    kind: impl Fn(NodeId) -> Likeness,
+    flat: &HashSet<NodeId>,
+    nodes: &[NodeId],
+) -> HashMap<NodeId, NodeId> {
+    let placed = nodes.iter().filter_map(|&node| Some(((kind(node), context.place(node)?), node)));
+    let mut same_place = groups(placed);
+    same_place.iter_mut().for_each(|group| group.sort_by_key(|node| !flat.contains(node)));
+    same_place.iter().flat_map(|group| group[1..].iter().map(|&later| (later, group[0]))).collect()
 }
 
 /// Returns the files that must not be compressed.

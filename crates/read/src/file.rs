@@ -5,8 +5,7 @@ use crate::blocks::WantedBlock;
 use crate::engine::ReadEngine;
 use crate::sequence::Sequence;
 use crate::slot::Slot;
-use packfs_codec::BlockRef;
-use packfs_codec::Decoders;
+use packfs_codec::{Algorithm, BlockRef, DecodedLen, Decoders};
 use packfs_core::{ContentId, ContentReader, Contents, Error, Result};
 use packfs_format::{Extent, ExtentFrom, InodeId, InodeKind};
 use std::io;
@@ -317,6 +316,40 @@ impl Contents for ReadEngine {
         let id = InodeId(id.0);
         Ok(Box::new(EngineReader { engine: self, id, len: self.file_len(id)? }))
     }
+
+    /// A file that cannot be read has no place: reading it says why.
+    fn place(&self, id: ContentId) -> Option<Box<[u64]>> {
+        let (id, mut words, mut is_long) = (InodeId(id.0), Vec::new(), false);
+        let len = self.file_len(id).ok()?;
+        let extents = self.volume.extents(id, 0..len, &mut |extent| {
+            let from = match extent.from {
+                ExtentFrom::Hole => [0; 4],
+                ExtentFrom::Stored(at) => [1, at, 0, 0],
+                ExtentFrom::Block { block, start } => [
+                    2,
+                    block.offset,
+                    u64::from(block.stored_len) << 32 | u64::from(start),
+                    coding_word(&block),
+                ],
+            };
+            words.extend([extent.offset, extent.len]);
+            words.extend(from);
+            is_long = words.len() > PLACE_WORDS_MAX;
+            if is_long { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        extents.ok().filter(|()| !is_long).map(|()| words.into())
+    }
+}
+
+/// The longest description of a file's places, in words of eight bytes.
+const PLACE_WORDS_MAX: usize = 6 << 10;
+
+/// Returns the ways in which a block is encoded, as a number.
+fn coding_word(block: &BlockRef) -> u64 {
+    let algorithm = Algorithm::ALL.iter().position(|&other| Some(other) == block.algorithm);
+    let algorithm = algorithm.map_or(0, |index| index as u64 + 1);
+    let is_exact = u64::from(block.decodes_to == DecodedLen::Exactly);
+    algorithm << 34 | is_exact << 33 | u64::from(block.zero_padded) << 32 | u64::from(block.decoded_len)
 }
 
 struct EngineReader<'a> {

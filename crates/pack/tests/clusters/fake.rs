@@ -47,6 +47,8 @@ pub struct Files {
     pub sparse: bool,
     /// Files whose last byte cannot be read.
     pub broken: Vec<usize>,
+    /// Places of files in the source.
+    pub places: HashMap<usize, u64>,
 }
 
 impl Files {
@@ -76,6 +78,10 @@ impl Contents for Files {
         let index = id.0 as usize;
         let broken = self.broken.contains(&index);
         Ok(Box::new(Opened { bytes: &self.all[index], sparse: self.sparse, broken }))
+    }
+
+    fn place(&self, id: ContentId) -> Option<Box<[u64]>> {
+        Some([*self.places.get(&(id.0 as usize))?].into())
     }
 }
 

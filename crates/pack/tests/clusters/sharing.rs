@@ -5,6 +5,7 @@ use crate::fake::{BLOCK_LEN, CLUSTER_LEN, Fake, Files, cut, pack_with};
 use packfs_codec::{CodecSettings, Lz4Settings};
 use packfs_format::{Tail, TailPlace};
 use packfs_testkit::Random;
+use std::collections::HashMap;
 
 const LZ4: CodecSettings = CodecSettings::Lz4(Lz4Settings { acceleration: 1 });
 
@@ -31,6 +32,22 @@ fn the_same_file_twice_is_stored_once_for_any_content() {
         for index in 0..4 {
             assert_eq!(place(&packed, index), place(&packed, index + 4));
         }
+    }
+}
+
+#[test]
+fn files_stored_at_one_place_of_the_source_are_not_read_twice() {
+    let mut random = Random::new(10);
+    let (text, noise) = (random.text(100_000), random.noise(100_000));
+    let mut files = Files::new(vec![text.clone(), text.clone(), noise.clone(), text, noise]);
+    files.places = HashMap::from([(0, 7), (1, 7), (2, 8), (3, 7), (4, 9)]);
+    files.broken = vec![1, 3];
+    let packed = pack_with(&Fake::new(cut(LZ4, CLUSTER_LEN), |_| (Tail::Own, 0)), &files, 2);
+    files.broken.clear();
+    check(&packed, &files);
+    assert_eq!(packed.report.duplicate_files, 3);
+    for (index, first) in [(1, 0), (3, 0), (4, 2)] {
+        assert_eq!(place(&packed, index), place(&packed, first));
     }
 }
 

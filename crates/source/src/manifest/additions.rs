@@ -318,4 +318,8 @@ impl Contents for Overlaid {
         }
         Err(Error::failed(format!("no file with id {}", id.0)))
     }
+
+    fn place(&self, id: ContentId) -> Option<Box<[u64]>> {
+        if id.0 < self.first_id { self.source.place(id) } else { None }
+    }
 }
