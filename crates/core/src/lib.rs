@@ -34,7 +34,9 @@ pub use content_hash::{ContentDigest, ContentHash, ContentHasher};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use escape::{acts_on_terminals, escaped, printable};
 pub use goal::Goal;
-pub use image::{BeginningImage, FileImage, Image, MemoryImage, OverlayImage, ReaderImage, SliceImage};
+pub use image::{
+    BeginningImage, FileImage, Image, JoinedImage, MemoryImage, OverlayImage, ReaderImage, SliceImage,
+};
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
 pub use loss::{Loss, Losses};
 pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};

@@ -24,6 +24,8 @@ static FORMATS: &[&dyn Format] = &[
     &packfs_format_romfs::Romfs,
     #[cfg(feature = "cloop")]
     &packfs_format_cloop::Cloop,
+    #[cfg(feature = "qcow2")]
+    &packfs_format_qcow2::Qcow2,
     #[cfg(feature = "partitions")]
     &packfs_format_partitions::Partitions,
 ];

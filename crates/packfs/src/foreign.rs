@@ -193,7 +193,6 @@ const ROWS: &[Row] = &[
         Advice::Convert("sudo cryptsetup open --readonly FILE NAME, with /dev/mapper/NAME as IMAGE,"),
     ),
     row("an LVM physical volume", 512, b"LABELONE", Advice::Scan),
-    row("a virtual disk (qcow2)", 0, b"QFI\xfb", QEMU),
     row("a virtual disk (VMDK)", 0, b"KDMV", QEMU),
     row("a virtual disk (VMDK)", 0, b"COWD", QEMU),
     row("a virtual disk (VMDK, its description)", 0, b"# Disk DescriptorFile", QEMU),

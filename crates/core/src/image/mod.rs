@@ -6,6 +6,7 @@
 
 mod beginning;
 mod file;
+mod joined;
 mod memory;
 mod overlay;
 mod reader;
@@ -13,6 +14,7 @@ mod slice;
 
 pub use beginning::BeginningImage;
 pub use file::FileImage;
+pub use joined::JoinedImage;
 pub use memory::MemoryImage;
 pub use overlay::OverlayImage;
 pub use reader::ReaderImage;

@@ -64,6 +64,8 @@ pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
         iso9660::fields(image)
     } else if image.starts_with(b"#!/bin/sh\n#V") {
         containers::cloop(image)
+    } else if image.starts_with(b"QFI\xfb") {
+        containers::qcow2(image)
     } else if containers::is_boot_record(image) {
         containers::boot_records(image)
     } else if (0..image.len()).step_by(recovery::PAGE_LEN).any(|at| image[at..].starts_with(recovery::MAGIC))

@@ -1,0 +1,111 @@
+//! Several images as one.
+
+use crate::{Error, Image, Result, usize_of};
+use std::sync::Arc;
+
+/// Images are joined at multiples of this, so that an offset within a block stays what it is.
+const ALIGN: u64 = 2 << 20;
+
+/// Images in a row, for volumes whose data lies in several; bytes between them read as zeros.
+pub struct JoinedImage {
+    parts: Vec<Part>,
+    len: u64,
+}
+
+struct Part {
+    start: u64,
+    image: Arc<dyn Image>,
+}
+
+impl JoinedImage {
+    /// Joins images.
+    ///
+    /// Errors: `Usage` if they are longer together than any image.
+    pub fn new(images: impl IntoIterator<Item = Arc<dyn Image>>) -> Result<Self> {
+        let too_long = || Error::usage("the files together are longer than any image");
+        let mut joined = JoinedImage { parts: Vec::new(), len: 0 };
+        for image in images {
+            let start = joined.len.checked_next_multiple_of(ALIGN).ok_or_else(too_long)?;
+            let end = start.checked_add(image.len()).filter(|&end| end <= i64::MAX as u64);
+            joined.len = end.ok_or_else(too_long)?;
+            joined.parts.push(Part { start, image });
+        }
+        Ok(joined)
+    }
+
+    /// Returns the offset of the first byte of an image.
+    pub fn start_of(&self, index: usize) -> Option<u64> {
+        self.parts.get(index).map(|part| part.start)
+    }
+}
+
+impl Image for JoinedImage {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let len = usize_of(self.len.saturating_sub(offset)).min(buf.len());
+        let Some(buf) = buf.get_mut(..len) else { return Ok(0) };
+        let end = offset.saturating_add(len as u64);
+        let first = self.parts.partition_point(|part| part.start.saturating_add(part.image.len()) <= offset);
+        buf.fill(0);
+        for part in self.parts.iter().skip(first).take_while(|part| part.start < end) {
+            let (before, from) = (part.start.saturating_sub(offset), offset.saturating_sub(part.start));
+            let rest = buf.get_mut(usize_of(before)..).unwrap_or_default();
+            let len = usize_of(part.image.len().saturating_sub(from)).min(rest.len());
+            let (own, _) = rest.split_at_mut(len);
+            if !own.is_empty() {
+                part.image.read_exact_at(from, own)?;
+            }
+        }
+        Ok(len)
+    }
+
+    fn name(&self) -> String {
+        self.parts.first().map(|part| part.image.name()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryImage;
+
+    fn image(bytes: &[u8]) -> Arc<dyn Image> {
+        Arc::new(MemoryImage::new("test", bytes.to_vec()))
+    }
+
+    #[test]
+    fn images_start_at_multiples_and_gaps_are_zeros() {
+        let joined = JoinedImage::new([image(&[1; 100]), image(&[2; 3]), image(&[]), image(&[3])]).unwrap();
+        assert_eq!([0, 1, 3].map(|index| joined.start_of(index)), [Some(0), Some(ALIGN), Some(2 * ALIGN)]);
+        assert_eq!((joined.start_of(4), joined.len()), (None, 2 * ALIGN + 1));
+        let mut buf = [9; 8];
+        assert_eq!(joined.read_at(96, &mut buf).unwrap(), 8);
+        assert_eq!(buf, [1, 1, 1, 1, 0, 0, 0, 0]);
+        assert_eq!(joined.read_at(ALIGN - 2, &mut buf).unwrap(), 8);
+        assert_eq!(buf, [0, 0, 2, 2, 2, 0, 0, 0]);
+        assert_eq!(joined.read_at(2 * ALIGN - 1, &mut buf).unwrap(), 2);
+        assert_eq!(buf[..2], [0, 3]);
+        assert_eq!(joined.read_at(u64::MAX, &mut buf).unwrap(), 0);
+    }
+
+    #[test]
+    fn refuses_more_than_an_offset_counts() {
+        struct Long;
+        impl Image for Long {
+            fn len(&self) -> u64 {
+                i64::MAX as u64
+            }
+            fn read_at(&self, _: u64, _: &mut [u8]) -> Result<usize> {
+                Ok(0)
+            }
+            fn name(&self) -> String {
+                "long".into()
+            }
+        }
+        assert!(JoinedImage::new([Arc::new(Long) as Arc<dyn Image>]).is_ok());
+        assert!(JoinedImage::new([Arc::new(Long) as Arc<dyn Image>, Arc::new(Long)]).is_err());
+    }
+}

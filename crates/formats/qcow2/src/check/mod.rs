@@ -1,0 +1,109 @@
+//! Checks every table of an image, of its current state and of all snapshots. Clusters are not
+//! decoded here, and reference counts, which only writers need, are not counted.
+
+use crate::disk::{CORRUPT, DIRTY};
+use crate::open::L1;
+use crate::snapshots::{self, Snapshot};
+use crate::space::Budget;
+use crate::tables::Place;
+use crate::volume::QcowVolume;
+use packfs_core::{Result, range_at};
+use packfs_format::Finding;
+use packfs_format::check::{Report, check_unused};
+use std::collections::HashSet;
+
+impl QcowVolume {
+    /// See [`packfs_format::Volume::check`].
+    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        let mut report = Report::new("qcow2", found);
+        let geometry = &self.top.geometry;
+        if geometry.incompatible & DIRTY != 0 {
+            report.warn("header", "not closed cleanly: reference counts may be wrong");
+        }
+        if geometry.incompatible & CORRUPT != 0 {
+            report.warn("header", "marked corrupt");
+        }
+        let refcounts = geometry.check_table(geometry.refcounts.clone(), "reference counts");
+        report.refused("header", refcounts.map_err(Into::into))?;
+        let mut seen = HashSet::new();
+        let mut is_sound = self.check_state(&geometry.l1, geometry.disk_len, &mut seen, &mut report)?;
+        match report.refused("snapshots", snapshots::read(&*self.image, geometry))? {
+            None => is_sound = false,
+            Some((snapshots, _)) => {
+                let mut budget = Budget::new(geometry);
+                for snapshot in snapshots {
+                    is_sound &= self.check_snapshot(&snapshot, &mut budget, &mut seen, &mut report)?;
+                }
+            }
+        }
+        if is_sound {
+            check_unused(&self.space_owners()?, &mut report);
+        }
+        Ok(())
+    }
+
+    fn check_snapshot(
+        &self,
+        snapshot: &Snapshot,
+        budget: &mut Budget,
+        seen: &mut HashSet<u64>,
+        report: &mut Report<'_>,
+    ) -> Result<bool> {
+        let (l1, place) = (&snapshot.l1, format!("snapshot {}", snapshot.words()));
+        let placed = self.top.geometry.check_l1(l1, snapshot.disk_len, "L1 table");
+        if report.refused(&place, placed.map_err(Into::into))?.is_none() {
+            return Ok(false);
+        }
+        if !budget.has_room_for(l1) {
+            report.error(place, "its L1 table lies over those of other snapshots");
+            return Ok(false);
+        }
+        self.check_state(l1, snapshot.disk_len, seen, report)
+    }
+
+    /// Checks the tables of one state; returns true if all of them can be read. Tables that were
+    /// `seen` are those of another state.
+    fn check_state(
+        &self,
+        l1: &L1,
+        disk_len: u64,
+        seen: &mut HashSet<u64>,
+        report: &mut Report<'_>,
+    ) -> Result<bool> {
+        let tables = &self.top.tables;
+        let mut is_sound = true;
+        let mut own = HashSet::new();
+        tables.each_table(l1, &mut |index, at| {
+            let place = || format!("L1 entry {index}");
+            let placed = tables.check_table(at).map_err(Into::into);
+            if report.refused(place(), placed)?.is_none() {
+                is_sound = false;
+                return Ok(!report.is_full());
+            }
+            if !own.insert(at) {
+                report.error(place(), format_args!("the L2 table at {at:#x} is that of another entry, too"));
+                is_sound = false;
+            } else if seen.insert(at) {
+                is_sound &= self.check_table(l1, index, disk_len, report)?;
+            }
+            Ok(!report.is_full())
+        })?;
+        Ok(is_sound)
+    }
+
+    /// Checks the clusters of one L2 table.
+    fn check_table(&self, l1: &L1, index: u64, disk_len: u64, report: &mut Report<'_>) -> Result<bool> {
+        let mut is_sound = true;
+        let covered = range_at(index.saturating_mul(self.top.geometry.table_span()), self.top.geometry.table_span());
+        let range = covered.start..covered.end.min(disk_len.max(covered.start));
+        self.top.tables.each(l1, range, &mut |_, place| {
+            if let Place::Fault(fault) = place {
+                is_sound = false;
+                report.error(format_args!("L2 table {index}"), fault);
+            }
+            Ok(!report.is_full())
+        })?;
+        Ok(is_sound)
+    }
+}
+

@@ -1,0 +1,76 @@
+//! Header extensions: the format of the backing file, and names of features.
+
+use crate::corruption::Corruption;
+use crate::disk::*;
+use packfs_core::{Image, Result, escaped, range_at, usize_of};
+use std::mem::size_of;
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+/// Most extensions that are read: each kind is there once, and there are six.
+const EXTENSIONS_MAX: usize = 64;
+/// Most bytes of one that are read.
+const DATA_LEN_MAX: u32 = 4096;
+
+/// All that header extensions say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extensions {
+    /// Format of the backing file, if it is named.
+    pub(crate) backing_format: Option<String>,
+    /// Bit and name of each incompatible feature that is named.
+    feature_names: Vec<(u8, String)>,
+}
+
+impl Extensions {
+    /// Reads the extensions that follow the header.
+    ///
+    /// Errors: `Corrupt` if one does not end before `limit`, `Io`.
+    pub(crate) fn read(image: &dyn Image, start: u64, limit: u64) -> Result<Extensions> {
+        let limit = limit.min(image.len());
+        let mut extensions = Extensions::default();
+        let mut at = start;
+        for _ in 0..EXTENSIONS_MAX {
+            let data_at = at.saturating_add(size_of::<Extension>() as u64);
+            if data_at > limit {
+                break;
+            }
+            let mut head = Extension::new_zeroed();
+            image.read_exact_at(at, head.as_mut_bytes())?;
+            let (kind, len) = (head.kind.get(), head.length.get());
+            if kind == EXTENSION_END {
+                break;
+            }
+            let data = range_at(data_at, len.into());
+            if data.end > limit {
+                return Err(Corruption::ExtensionEnd { at, len, limit }.into());
+            }
+            if matches!(kind, EXTENSION_BACKING_FORMAT | EXTENSION_FEATURE_NAMES) {
+                let mut bytes = vec![0; usize_of(len.min(DATA_LEN_MAX).into())];
+                image.read_exact_at(data_at, &mut bytes)?;
+                extensions.take(kind, &bytes);
+            }
+            at = data.end.checked_next_multiple_of(8).unwrap_or(u64::MAX);
+        }
+        Ok(extensions)
+    }
+
+    fn take(&mut self, kind: u32, bytes: &[u8]) {
+        if kind == EXTENSION_BACKING_FORMAT {
+            self.backing_format = Some(escaped(bytes).to_string());
+            return;
+        }
+        let rows = bytes.chunks_exact(size_of::<FeatureName>());
+        for row in rows.filter_map(|row| FeatureName::read_from_bytes(row).ok()).filter(|row| row.kind == 0) {
+            let end = row.name.iter().position(|byte| *byte == 0).unwrap_or(row.name.len());
+            let name = row.name.get(..end).unwrap_or_default();
+            self.feature_names.push((row.bit, escaped(name).to_string()));
+        }
+    }
+
+    /// Returns the name of an incompatible feature, with its bit.
+    pub(crate) fn feature_name(&self, bit: u8) -> String {
+        match self.feature_names.iter().find(|(own, _)| *own == bit) {
+            Some((_, name)) => format!("{name} (bit {bit})"),
+            None => format!("bit {bit}"),
+        }
+    }
+}

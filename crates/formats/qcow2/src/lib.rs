@@ -1,0 +1,73 @@
+//! qcow2, the disk images of QEMU: a disk cut into clusters, of which only those that hold
+//! something are stored, as they are or compressed.
+//!
+//! Owns everything that knows how such images are built, of versions 2 and 3. It is a container:
+//! its one file is the disk, in its current state or in that of an internal snapshot. Read only.
+//! Backing files are read where the caller gives them; no path of an image is opened.
+#![forbid(unsafe_code)]
+// Every figure is read from an image: none is cut, and no place is taken for granted.
+#![cfg_attr(
+    not(test),
+    deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
+)]
+
+mod check;
+mod corruption;
+mod data;
+mod disk;
+mod extensions;
+mod facts;
+mod layers;
+mod open;
+mod snapshots;
+mod space;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod volume;
+
+use packfs_core::{Error, Image, Result};
+use packfs_format::{Format, FormatInfo, Magic, OpenOption, Opening, PackFormat, PackSettings, Volume};
+use std::sync::Arc;
+
+/// The name of the one file in an image: the disk.
+pub(crate) const DISK_NAME: &str = "disk.img";
+
+static MAGICS: [Magic; 1] = [Magic { bytes: &disk::MAGIC, at: 0 }];
+
+/// The qcow2 format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Qcow2;
+
+/// Identity of the format.
+static INFO: FormatInfo = FormatInfo {
+    name: "qcow2",
+    extensions: &["qcow2"],
+    magics: &MAGICS,
+    opens_with: &[OpenOption::Snapshot, OpenOption::Backing],
+    ..FormatInfo::EMPTY
+};
+
+impl Format for Qcow2 {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        open::looks_like_qcow2(image)
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        self.open_with(image, Opening::default())
+    }
+
+    fn open_with(&self, image: Arc<dyn Image>, opening: Opening) -> Result<Box<dyn Volume>> {
+        let name = image.name();
+        Ok(Box::new(volume::QcowVolume::open(image, opening).map_err(|error| error.at(name))?))
+    }
+
+    fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        Err(Error::unsupported("format", "qcow2 is read, not written")
+            .hint("qemu-img convert -O qcow2 makes one of a raw disk"))
+    }
+}

@@ -1,0 +1,108 @@
+//! Internal snapshots: states of the disk, each with an L1 table of its own.
+
+use crate::corruption::Corruption;
+use crate::disk::*;
+use crate::open::{Geometry, L1};
+use packfs_core::{Error, Image, Result, escaped, range_at, usize_of};
+use std::mem::size_of;
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+/// Most extra data of a snapshot that QEMU reads.
+const EXTRA_LEN_MAX: u32 = 1024;
+/// Snapshots that a message names.
+const NAMED_MAX: usize = 20;
+
+/// A snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    pub(crate) id: Vec<u8>,
+    pub(crate) name: Vec<u8>,
+    /// Time of the snapshot, seconds since 1970.
+    pub(crate) made_at: u32,
+    pub(crate) l1: L1,
+    pub(crate) disk_len: u64,
+}
+
+impl Snapshot {
+    /// Returns its number and name, as messages have them.
+    pub(crate) fn words(&self) -> String {
+        format!("{} ({})", escaped(&self.name), escaped(&self.id))
+    }
+}
+
+/// Reads the table of snapshots, and returns them with the end of the table.
+///
+/// Errors: `Corrupt` if the table does not lie within the file, `Io`.
+pub(crate) fn read(image: &dyn Image, geometry: &Geometry) -> Result<(Vec<Snapshot>, u64)> {
+    let mut snapshots = Vec::new();
+    if geometry.snapshot_count == 0 {
+        return Ok((snapshots, geometry.snapshots_at));
+    }
+    geometry.check_table(range_at(geometry.snapshots_at, 0), "snapshot table")?;
+    let mut at = geometry.snapshots_at;
+    for _ in 0..geometry.snapshot_count {
+        let (snapshot, end) = read_row(image, geometry, at)?;
+        snapshots.push(snapshot);
+        at = end.checked_next_multiple_of(8).unwrap_or(u64::MAX);
+    }
+    Ok((snapshots, at.min(geometry.image_len)))
+}
+
+/// Reads the row at `at`, and returns it with its end.
+fn read_row(image: &dyn Image, geometry: &Geometry, at: u64) -> Result<(Snapshot, u64)> {
+    let limit = image.len();
+    let within = |len: u64| -> Result<u64> {
+        let end = range_at(at, len).end;
+        if end > limit {
+            return Err(Corruption::TablePlace { what: "snapshot", at, len, limit }.into());
+        }
+        Ok(end)
+    };
+    let row_len = size_of::<SnapshotRow>() as u64;
+    within(row_len)?;
+    let mut row = SnapshotRow::new_zeroed();
+    image.read_exact_at(at, row.as_mut_bytes())?;
+    let extra_len = row.extra_data_size.get();
+    if extra_len > EXTRA_LEN_MAX {
+        return Err(Corruption::SnapshotExtra { at, found: extra_len }.into());
+    }
+    let (id_len, name_len) = (u64::from(row.id_str_size.get()), u64::from(row.name_size.get()));
+    let rest_len = u64::from(extra_len).saturating_add(id_len).saturating_add(name_len);
+    let end = within(row_len.saturating_add(rest_len))?;
+    let mut rest = vec![0; usize_of(rest_len)];
+    image.read_exact_at(at.saturating_add(row_len), &mut rest)?;
+    let (extra, rest) = rest.split_at_checked(usize_of(extra_len.into())).unwrap_or_default();
+    let (id, name) = rest.split_at_checked(usize_of(id_len)).unwrap_or_default();
+    // Rows of old images do not record the length: it was that of the disk.
+    let disk_len = SnapshotExtra::read_from_prefix(extra).map(|(extra, _)| extra.disk_size.get());
+    let snapshot = Snapshot {
+        id: id.to_vec(),
+        name: name.to_vec(),
+        made_at: row.date_sec.get(),
+        l1: L1 { at: row.l1_table_offset.get(), count: row.l1_size.get().into() },
+        disk_len: disk_len.unwrap_or(geometry.disk_len),
+    };
+    Ok((snapshot, end))
+}
+
+/// Finds a snapshot by its number, or else by its name, as QEMU does.
+///
+/// Errors: `Usage` if there is none; as [`read`].
+pub(crate) fn find(image: &dyn Image, geometry: &Geometry, wanted: &str) -> Result<Snapshot> {
+    let (snapshots, _) = read(image, geometry)?;
+    let by_id = snapshots.iter().find(|snapshot| snapshot.id == wanted.as_bytes());
+    let by_name = || snapshots.iter().find(|snapshot| snapshot.name == wanted.as_bytes());
+    let Some(found) = by_id.or_else(by_name) else {
+        let error = Error::usage(format!("the image has no snapshot {wanted:?}"));
+        let mut words: Vec<String> = snapshots.iter().take(NAMED_MAX).map(Snapshot::words).collect();
+        if snapshots.len() > words.len() {
+            words.push("...".into());
+        }
+        return Err(error.hint(match words.is_empty() {
+            true => "it has no snapshots at all".into(),
+            false => format!("snapshots in it: {}", words.join(", ")),
+        }));
+    };
+    geometry.check_l1(&found.l1, found.disk_len, "L1 table of the snapshot")?;
+    Ok(found.clone())
+}

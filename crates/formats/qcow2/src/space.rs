@@ -1,0 +1,115 @@
+//! Owners of a file's bytes, and its end.
+
+use crate::open::{Geometry, L1};
+use crate::snapshots;
+use crate::tables::Place;
+use crate::volume::QcowVolume;
+use packfs_core::{Image, Result, len_of, parts_of, range_at, usize_of};
+use packfs_format::{SpaceOwner, space_owners};
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Bytes of the table of reference counts that are read at once.
+const REFCOUNTS_AT_ONCE: u64 = 64 << 10;
+/// Bits of a row of that table that are an offset.
+const REFCOUNT_OFFSET_MASK: u64 = !0x1ff;
+
+/// Bytes left for L1 tables of snapshots. Those of a sound image lie side by side, so that all of
+/// them fit into the file.
+pub(crate) struct Budget(u64);
+
+impl Budget {
+    pub(crate) fn new(geometry: &Geometry) -> Budget {
+        Budget(geometry.image_len)
+    }
+
+    /// Takes the room of a table; false if not so much is left.
+    pub(crate) fn has_room_for(&mut self, l1: &L1) -> bool {
+        let left = self.0.checked_sub(len_of(&l1.range()));
+        self.0 = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+type Claims = Vec<(Range<u64>, &'static str)>;
+
+impl QcowVolume {
+    /// See [`packfs_format::Volume::space`].
+    pub(crate) fn space_owners(&self) -> Result<Vec<SpaceOwner>> {
+        let geometry = &self.top.geometry;
+        let mut claims = self.claims()?;
+        claims.sort_by_key(|(range, _)| range.start);
+        Ok(space_owners(claims, geometry.image_len))
+    }
+
+    /// Returns the end of the last byte that something owns.
+    pub(crate) fn used_len(&self) -> Result<u64> {
+        let ends = self.claims()?.into_iter().map(|(range, _)| range.end);
+        Ok(ends.max().unwrap_or(0).min(self.top.geometry.image_len))
+    }
+
+    /// Everything that the header and tables name.
+    fn claims(&self) -> Result<Claims> {
+        let geometry = &self.top.geometry;
+        let mut claims = vec![(0..geometry.cluster_len(), "header"), (geometry.refcounts.clone(), "reference counts")];
+        self.claim_refcounts(&mut claims)?;
+        let (snapshots, end) = snapshots::read(&*self.image, geometry)?;
+        claims.push((geometry.snapshots_at.min(end)..end, "snapshots"));
+        let mut tables = HashSet::new();
+        self.claim_state(&geometry.l1, geometry.disk_len, &mut tables, &mut claims)?;
+        let mut budget = Budget::new(geometry);
+        for snapshot in snapshots {
+            let is_sound = geometry.check_l1(&snapshot.l1, snapshot.disk_len, "L1 table").is_ok();
+            if is_sound && budget.has_room_for(&snapshot.l1) {
+                self.claim_state(&snapshot.l1, snapshot.disk_len, &mut tables, &mut claims)?;
+            }
+        }
+        Ok(claims)
+    }
+
+    /// Blocks of reference counts.
+    fn claim_refcounts(&self, claims: &mut Claims) -> Result<()> {
+        let geometry = &self.top.geometry;
+        let table = geometry.refcounts.start..geometry.refcounts.end.min(geometry.image_len);
+        for part in parts_of(table, REFCOUNTS_AT_ONCE) {
+            let mut bytes = vec![0; usize_of(len_of(&part))];
+            self.image.read_exact_at(part.start, &mut bytes)?;
+            for raw in bytes.chunks_exact(8) {
+                let at = u64::from_be_bytes(raw.try_into().unwrap_or_default()) & REFCOUNT_OFFSET_MASK;
+                if at != 0 {
+                    claims.push((range_at(at, geometry.cluster_len()), "reference counts"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tables and clusters of one state of the disk; tables that were claimed are left out.
+    fn claim_state(
+        &self,
+        l1: &L1,
+        disk_len: u64,
+        tables: &mut HashSet<u64>,
+        claims: &mut Claims,
+    ) -> Result<()> {
+        let geometry = &self.top.geometry;
+        claims.push((l1.range(), "L1 table"));
+        let span = geometry.table_span();
+        self.top.tables.each_table(l1, &mut |index, at| {
+            if self.top.tables.check_table(at).is_err() || !tables.insert(at) {
+                return Ok(true);
+            }
+            claims.push((range_at(at, geometry.cluster_len()), "L2 table"));
+            let covered = range_at(index.saturating_mul(span), span);
+            self.top.tables.each(l1, covered.start..covered.end.min(disk_len.max(covered.start)), &mut |part, place| {
+                match place {
+                    Place::Stored(at) => claims.push((range_at(at, len_of(&part)), "file data")),
+                    Place::Compressed { at, len, .. } => claims.push((range_at(at, len.into()), "file data")),
+                    Place::Unallocated | Place::Zero | Place::Fault(_) => {}
+                }
+                Ok(true)
+            })?;
+            Ok(true)
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! The opened image: holds what all read modules share and hands their answers out as a
+//! [`Container`].
+
+use crate::data::Extending;
+use crate::disk::{CORRUPT, DIRTY};
+use crate::layers::{Chain, Qcow};
+use crate::{DISK_NAME, snapshots};
+use packfs_core::{Image, Result};
+use packfs_format::{ContainedFiles, Container, Extent, Facts, Finding, Opening, SpaceOwner};
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+/// An opened image with its backing files.
+pub(crate) struct QcowVolume {
+    pub(crate) image: Arc<dyn Image>,
+    pub(crate) top: Qcow,
+    pub(crate) chain: Chain,
+    /// The snapshot that is read, as the caller named it.
+    pub(crate) snapshot: Option<String>,
+    files: ContainedFiles,
+}
+
+impl QcowVolume {
+    /// Opens an image in its current state, or in that of a snapshot.
+    pub(crate) fn open(image: Arc<dyn Image>, opening: Opening) -> Result<Self> {
+        let mut top = Qcow::open(Arc::clone(&image))?;
+        if let Some(wanted) = &opening.snapshot {
+            let snapshot = snapshots::find(&*image, &top.geometry, wanted)?;
+            (top.l1, top.disk_len) = (snapshot.l1, snapshot.disk_len);
+        }
+        let chain = Chain::open(Arc::clone(&image), &top.geometry, opening.backing)?;
+        let mut files = ContainedFiles::new();
+        files.push(DISK_NAME, top.disk_len);
+        Ok(QcowVolume { image, top, chain, snapshot: opening.snapshot, files })
+    }
+}
+
+impl Container for QcowVolume {
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
+    }
+
+    fn files(&self) -> &ContainedFiles {
+        &self.files
+    }
+
+    fn file_extents(
+        &self,
+        _index: usize,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut out = Extending::new(range.clone(), visit);
+        self.chain.map(&self.top, range, &mut out)?;
+        out.finish();
+        Ok(())
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let name = self.image.name();
+        let bits = self.top.geometry.incompatible;
+        let dirty = format!("{name} was not closed cleanly: its reference counts may be wrong, which reading ignores");
+        let corrupt =
+            format!("{name} is marked corrupt: parts of the disk may be wrong; qemu-img check examines it");
+        let rows = [(DIRTY, dirty), (CORRUPT, corrupt)];
+        rows.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, text)| text).collect()
+    }
+
+    fn data_image(&self) -> Option<Arc<dyn Image>> {
+        self.chain.joined.clone().map(|joined| joined as Arc<dyn Image>)
+    }
+
+    fn image_len(&self) -> Option<u64> {
+        self.used_len().ok()
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        self.image_facts()
+    }
+
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        self.space_owners()
+    }
+
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        self.check_all(found)
+    }
+}
