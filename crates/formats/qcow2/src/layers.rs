@@ -89,7 +89,13 @@ impl Chain {
         self.joined.as_ref().and_then(|joined| joined.start_of(index)).unwrap_or(0)
     }
 
-    fn map_qcow(&self, qcow: &Qcow, index: usize, range: Range<u64>, out: &mut Extending<'_>) -> Result<bool> {
+    fn map_qcow(
+        &self,
+        qcow: &Qcow,
+        index: usize,
+        range: Range<u64>,
+        out: &mut Extending<'_>,
+    ) -> Result<bool> {
         let base = self.base(index);
         let mut goes_on = true;
         qcow.tables.each(&qcow.l1, range, &mut |part, place| {
@@ -99,7 +105,11 @@ impl Chain {
                 Place::Stored(at) => out.stored(part, base.saturating_add(at)),
                 Place::Compressed { at, len, start } => {
                     let block = compressed(&qcow.geometry, base.saturating_add(at), len);
-                    out.push(Extent { offset: part.start, len: len_of(&part), from: ExtentFrom::Block { block, start } })
+                    out.push(Extent {
+                        offset: part.start,
+                        len: len_of(&part),
+                        from: ExtentFrom::Block { block, start },
+                    })
                 }
                 Place::Fault(fault) => return Err(out.fail(fault)),
             };
@@ -186,4 +196,3 @@ fn not_given(name: &[u8], given: usize) -> Error {
         .hint(hint)
         .hint("qemu-img convert -O qcow2 IMAGE whole.qcow2 makes an image without backing files")
 }
-

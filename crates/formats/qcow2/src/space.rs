@@ -4,7 +4,7 @@ use crate::open::{Geometry, L1};
 use crate::snapshots;
 use crate::tables::Place;
 use crate::volume::QcowVolume;
-use packfs_core::{Image, Result, len_of, parts_of, range_at, usize_of};
+use packfs_core::{Result, len_of, parts_of, range_at, usize_of};
 use packfs_format::{SpaceOwner, space_owners};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -51,17 +51,18 @@ impl QcowVolume {
     /// Everything that the header and tables name.
     fn claims(&self) -> Result<Claims> {
         let geometry = &self.top.geometry;
-        let mut claims = vec![(0..geometry.cluster_len(), "header"), (geometry.refcounts.clone(), "reference counts")];
+        let mut claims =
+            vec![(0..geometry.cluster_len(), "header"), (geometry.refcounts.clone(), "reference counts")];
         self.claim_refcounts(&mut claims)?;
         let (snapshots, end) = snapshots::read(&*self.image, geometry)?;
         claims.push((geometry.snapshots_at.min(end)..end, "snapshots"));
         let mut tables = HashSet::new();
-        self.claim_state(&geometry.l1, geometry.disk_len, &mut tables, &mut claims)?;
+        self.claim_state(&geometry.l1, &mut tables, &mut claims)?;
         let mut budget = Budget::new(geometry);
         for snapshot in snapshots {
             let is_sound = geometry.check_l1(&snapshot.l1, snapshot.disk_len, "L1 table").is_ok();
             if is_sound && budget.has_room_for(&snapshot.l1) {
-                self.claim_state(&snapshot.l1, snapshot.disk_len, &mut tables, &mut claims)?;
+                self.claim_state(&snapshot.l1, &mut tables, &mut claims)?;
             }
         }
         Ok(claims)
@@ -85,23 +86,15 @@ impl QcowVolume {
     }
 
     /// Tables and clusters of one state of the disk; tables that were claimed are left out.
-    fn claim_state(
-        &self,
-        l1: &L1,
-        disk_len: u64,
-        tables: &mut HashSet<u64>,
-        claims: &mut Claims,
-    ) -> Result<()> {
+    fn claim_state(&self, l1: &L1, tables: &mut HashSet<u64>, claims: &mut Claims) -> Result<()> {
         let geometry = &self.top.geometry;
         claims.push((l1.range(), "L1 table"));
-        let span = geometry.table_span();
         self.top.tables.each_table(l1, &mut |index, at| {
             if self.top.tables.check_table(at).is_err() || !tables.insert(at) {
                 return Ok(true);
             }
             claims.push((range_at(at, geometry.cluster_len()), "L2 table"));
-            let covered = range_at(index.saturating_mul(span), span);
-            self.top.tables.each(l1, covered.start..covered.end.min(disk_len.max(covered.start)), &mut |part, place| {
+            self.top.tables.each_of_table(l1, index, &mut |part, place| {
                 match place {
                     Place::Stored(at) => claims.push((range_at(at, len_of(&part)), "file data")),
                     Place::Compressed { at, len, .. } => claims.push((range_at(at, len.into()), "file data")),

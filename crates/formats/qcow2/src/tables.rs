@@ -85,6 +85,18 @@ impl Tables {
         Ok(())
     }
 
+    /// Calls `visit` for all that one L2 table covers, as [`Tables::each`] does: snapshots have the
+    /// state of a machine after the end of the disk.
+    pub(crate) fn each_of_table(
+        &self,
+        l1: &L1,
+        index: u64,
+        visit: &mut dyn FnMut(Range<u64>, Place) -> Result<bool>,
+    ) -> Result<()> {
+        let span = self.geometry.table_span();
+        self.each(l1, range_at(index.saturating_mul(span), span), visit)
+    }
+
     /// Calls `visit` for the offset of each L2 table, as it is stored, with its number.
     ///
     /// Errors: those of `visit`, `Io`.

@@ -59,7 +59,9 @@ impl Container for QcowVolume {
     fn warnings(&self) -> Vec<String> {
         let name = self.image.name();
         let bits = self.top.geometry.incompatible;
-        let dirty = format!("{name} was not closed cleanly: its reference counts may be wrong, which reading ignores");
+        let dirty = format!(
+            "{name} was not closed cleanly: its reference counts may be wrong, which reading ignores"
+        );
         let corrupt =
             format!("{name} is marked corrupt: parts of the disk may be wrong; qemu-img check examines it");
         let rows = [(DIRTY, dirty), (CORRUPT, corrupt)];

@@ -135,7 +135,8 @@ fn qcow2(disk: &[u8], codec: &str, version: u32) -> Result<Vec<u8>> {
 fn encoder(codec: &str) -> Result<impl FnMut(&[u8]) -> Option<Vec<u8>>> {
     let spec: CodecSpec = codec.parse().map_err(packfs::Error::usage)?;
     let algorithms = [Algorithm::Deflate, Algorithm::Zstd];
-    let settings = spec.resolve(&algorithms, DictLens::of_block(CLUSTER as u32)).map_err(packfs::Error::usage)?;
+    let settings =
+        spec.resolve(&algorithms, DictLens::of_block(CLUSTER as u32)).map_err(packfs::Error::usage)?;
     let settings = settings.ok_or_else(|| packfs::Error::usage("no codec"))?;
     let mut encoder = packfs_codec::encoder(&settings).map_err(packfs::Error::failed)?;
     Ok(move |plain: &[u8]| {

@@ -26,14 +26,19 @@ pub(super) fn qcow2(image: &[u8]) -> Vec<Field> {
         let bytes = image.get(at..at.saturating_add(8)).and_then(|bytes| bytes.try_into().ok());
         bytes.map_or(0, u64::from_be_bytes)
     };
-    let offset = |at: usize| usize::try_from(number(at) & 0x00ff_ffff_ffff_fe00).map_or(image.len(), |at| at.min(image.len()));
+    let offset = |at: usize| {
+        usize::try_from(number(at) & 0x00ff_ffff_ffff_fe00).map_or(image.len(), |at| at.min(image.len()))
+    };
     for at in (4..120).step_by(8) {
         finder.row("header", at, &BYTES);
     }
     let (l1, snapshots) = (offset(40), offset(64));
-    for (of, at, rows) in
-        [("L1", l1, 2), ("L2", offset(l1), ROWS_MAX), ("snapshot", snapshots, 8), ("L1", offset(snapshots), 2)]
-    {
+    for (of, at, rows) in [
+        ("L1", l1, 2),
+        ("L2", offset(l1), ROWS_MAX),
+        ("snapshot", snapshots, 8),
+        ("L1", offset(snapshots), 2),
+    ] {
         for row in 0..rows {
             finder.row(of, at.saturating_add(8 * row), &BYTES);
         }

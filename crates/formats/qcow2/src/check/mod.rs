@@ -7,7 +7,7 @@ use crate::snapshots::{self, Snapshot};
 use crate::space::Budget;
 use crate::tables::Place;
 use crate::volume::QcowVolume;
-use packfs_core::{Result, range_at};
+use packfs_core::Result;
 use packfs_format::Finding;
 use packfs_format::check::{Report, check_unused};
 use std::collections::HashSet;
@@ -26,7 +26,7 @@ impl QcowVolume {
         let refcounts = geometry.check_table(geometry.refcounts.clone(), "reference counts");
         report.refused("header", refcounts.map_err(Into::into))?;
         let mut seen = HashSet::new();
-        let mut is_sound = self.check_state(&geometry.l1, geometry.disk_len, &mut seen, &mut report)?;
+        let mut is_sound = self.check_state(&geometry.l1, &mut seen, &mut report)?;
         match report.refused("snapshots", snapshots::read(&*self.image, geometry))? {
             None => is_sound = false,
             Some((snapshots, _)) => {
@@ -58,18 +58,12 @@ impl QcowVolume {
             report.error(place, "its L1 table lies over those of other snapshots");
             return Ok(false);
         }
-        self.check_state(l1, snapshot.disk_len, seen, report)
+        self.check_state(l1, seen, report)
     }
 
     /// Checks the tables of one state; returns true if all of them can be read. Tables that were
     /// `seen` are those of another state.
-    fn check_state(
-        &self,
-        l1: &L1,
-        disk_len: u64,
-        seen: &mut HashSet<u64>,
-        report: &mut Report<'_>,
-    ) -> Result<bool> {
+    fn check_state(&self, l1: &L1, seen: &mut HashSet<u64>, report: &mut Report<'_>) -> Result<bool> {
         let tables = &self.top.tables;
         let mut is_sound = true;
         let mut own = HashSet::new();
@@ -84,7 +78,7 @@ impl QcowVolume {
                 report.error(place(), format_args!("the L2 table at {at:#x} is that of another entry, too"));
                 is_sound = false;
             } else if seen.insert(at) {
-                is_sound &= self.check_table(l1, index, disk_len, report)?;
+                is_sound &= self.check_table(l1, index, report)?;
             }
             Ok(!report.is_full())
         })?;
@@ -92,11 +86,9 @@ impl QcowVolume {
     }
 
     /// Checks the clusters of one L2 table.
-    fn check_table(&self, l1: &L1, index: u64, disk_len: u64, report: &mut Report<'_>) -> Result<bool> {
+    fn check_table(&self, l1: &L1, index: u64, report: &mut Report<'_>) -> Result<bool> {
         let mut is_sound = true;
-        let covered = range_at(index.saturating_mul(self.top.geometry.table_span()), self.top.geometry.table_span());
-        let range = covered.start..covered.end.min(disk_len.max(covered.start));
-        self.top.tables.each(l1, range, &mut |_, place| {
+        self.top.tables.each_of_table(l1, index, &mut |_, place| {
             if let Place::Fault(fault) = place {
                 is_sound = false;
                 report.error(format_args!("L2 table {index}"), fault);
@@ -106,4 +98,3 @@ impl QcowVolume {
         Ok(is_sound)
     }
 }
-

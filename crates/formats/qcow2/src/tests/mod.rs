@@ -101,7 +101,8 @@ fn made(version: u32) -> Made {
         snapshots_offset: snapshots.into(),
         ..Header::new_zeroed()
     };
-    let v3 = HeaderV3 { refcount_order: 4.into(), header_length: header_len.into(), ..HeaderV3::new_zeroed() };
+    let v3 =
+        HeaderV3 { refcount_order: 4.into(), header_length: header_len.into(), ..HeaderV3::new_zeroed() };
     made.put_at("header", 0, header.as_bytes());
     if version == 3 {
         made.put_at("header 3", 72, v3.as_bytes());

@@ -132,6 +132,7 @@ fn extended(entries: &[(u64, u64)]) -> Made {
     };
     made.put("header", header.as_bytes());
     made.put("header 3", v3.as_bytes());
+    made.label("extensions", 104);
     made.bytes.resize(LEN, 0);
     made.put("l1", &(2 * LEN as u64).to_be_bytes());
     made.bytes.resize(2 * LEN, 0);
@@ -162,7 +163,11 @@ fn subclusters_are_allocated_zero_or_neither() {
 fn rejects_subclusters_that_are_two_things() {
     for (offset, bitmap) in [(3 << 14, 1 << 32 | 1), (0, 1)] {
         let made = extended(&[(offset, bitmap)]);
-        assert_refused(whole(&made, Opening::default()), ErrorKind::Corrupt, "byte 0x0 of the disk: subclusters 0x");
+        assert_refused(
+            whole(&made, Opening::default()),
+            ErrorKind::Corrupt,
+            "byte 0x0 of the disk: subclusters 0x",
+        );
         assert_found(&made.findings(), Severity::Error, "subclusters");
     }
 }

@@ -82,7 +82,11 @@ fn made_big() -> Made {
 
 #[test]
 fn rejects_zeros_in_version_2() {
-    refused(&made(2).patch("l2", 31, &[1]), ErrorKind::Corrupt, "byte 0x600 of the disk: in a cluster of zeros");
+    refused(
+        &made(2).patch("l2", 31, &[1]),
+        ErrorKind::Corrupt,
+        "byte 0x600 of the disk: in a cluster of zeros",
+    );
 }
 
 #[test]
@@ -110,7 +114,7 @@ fn rejects_snapshots_that_cannot_be_there() {
     };
     for (within, bytes, expected) in [
         (36, &2000_u32.to_be_bytes()[..], "2000 bytes of extra data, at most 1024"),
-        (14, &[0xff; 2], "65597 bytes, which have to end by"),
+        (14, &[0xff; 2], "65592 bytes, which have to end by"),
         (0, &[0xff; 8], "L1 table of the snapshot at 0xffffffffffffffff"),
         (8, &[0xff; 4], "L1 table of the snapshot: 4294967295 entries"),
         (48, &[0xff; 8], "L1 table of the snapshot: a disk of 18446744073709551615 bytes"),
@@ -118,7 +122,10 @@ fn rejects_snapshots_that_cannot_be_there() {
         let made = made(3).patch("snapshots", within, bytes);
         assert_refused(opened(&made), ErrorKind::Corrupt, expected);
         let findings = made.findings();
-        assert!(findings.iter().any(|finding| finding.severity == Severity::Error), "{expected}: {findings:?}");
+        assert!(
+            findings.iter().any(|finding| finding.severity == Severity::Error),
+            "{expected}: {findings:?}"
+        );
         // The current state is as sound as before.
         assert!(whole(&made, Opening::default()).unwrap() == wanted());
     }
