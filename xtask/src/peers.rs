@@ -1,4 +1,4 @@
-//! `cargo xtask peers`: the newest SquashFS and EROFS tools of Debian sid below `target/peers`.
+//! `cargo xtask peers`: the newest tools of filesystems of Debian sid below `target/peers`.
 //!
 //! Packages are downloaded and unpacked, never installed, so the host does not change and root is
 //! not needed. A script in `target/peers/bin` runs each program with the dynamic loader and the
@@ -35,7 +35,7 @@ struct Package {
     version_option: &'static str,
 }
 
-const PACKAGES: [Package; 5] = [
+const PACKAGES: [Package; 8] = [
     Package {
         name: "squashfs-tools",
         programs: &["mksquashfs", "unsquashfs", "sqfstar", "sqfscat"],
@@ -54,13 +54,17 @@ const PACKAGES: [Package; 5] = [
     Package { name: "erofsfuse", programs: &["erofsfuse"], version_option: "--version" },
     // It has no such option; the usage text it prints instead has the version.
     Package { name: "squashfuse", programs: &["squashfuse", "squashfuse_ll"], version_option: "--version" },
+    // Filesystems that are read: their newest features are not in the tools of older distributions.
+    Package { name: "e2fsprogs", programs: &["mke2fs", "debugfs", "e2fsck"], version_option: "-V" },
+    Package { name: "xfsprogs", programs: &["mkfs.xfs", "xfs_db", "xfs_repair"], version_option: "-V" },
+    Package { name: "btrfs-progs", programs: &["mkfs.btrfs", "btrfs"], version_option: "--version" },
 ];
 
 pub fn run(mut args: args::Args) -> Result<()> {
     let refresh = args.switch("--refresh");
     args.finish_empty()?;
     let stamp = match Stamp::read() {
-        Some(stamp) if !refresh && stamp.peers.iter().all(wrapper::is_unpacked) => stamp,
+        Some(stamp) if !refresh && is_complete(&stamp) => stamp,
         _ => fetch::fetch()?,
     };
     for peer in &stamp.peers {
@@ -70,6 +74,13 @@ pub fn run(mut args: args::Args) -> Result<()> {
     }
     print!("{}", listing(&stamp));
     Ok(())
+}
+
+/// Returns true if every program was fetched and is still there.
+fn is_complete(stamp: &Stamp) -> bool {
+    let mut programs = PACKAGES.iter().flat_map(|package| package.programs);
+    let is_there = |peer: &Peer| wrapper::is_unpacked(peer);
+    programs.all(|&program| stamp.peers.iter().any(|peer| peer.program == program && is_there(peer)))
 }
 
 /// Returns a command that runs a peer without the script, for measurements.

@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 ///
 /// sqfstar 4.5.1 has a data race: under load it writes damaged images of archives with files that
 /// are nearly all zeros (64 of 182 images here); 4.7.5 wrote 6,800 without one.
-const WRITTEN_FOR: [(&str, &str, &str); 14] = [
+const WRITTEN_FOR: [(&str, &str, &str); 22] = [
     ("mksquashfs", "4.5", "-version"),
     ("unsquashfs", "4.5", "-version"),
     ("sqfstar", "4.7", "-version"),
@@ -26,6 +26,14 @@ const WRITTEN_FOR: [(&str, &str, &str); 14] = [
     ("erofsfuse", "1.9", "--version"),
     ("squashfuse", "0.1.104", "--version"),
     ("squashfuse_ll", "0.1.104", "--version"),
+    ("mke2fs", "1.47", "-V"),
+    ("debugfs", "1.47", "-V"),
+    ("e2fsck", "1.47", "-V"),
+    ("mkfs.xfs", "6.1", "-V"),
+    ("xfs_db", "6.1", "-V"),
+    ("xfs_repair", "6.1", "-V"),
+    ("mkfs.btrfs", "6.2", "--version"),
+    ("btrfs", "6.2", "--version"),
 ];
 
 /// A tool that is there.

@@ -19,13 +19,19 @@ pub fn command(program: &str) -> Result<Vec<OsString>> {
         .iter()
         .find_map(|dir| find(dir, is_loader))
         .ok_or_else(|| Failure::new(format!("no dynamic loader below {}/usr/lib", root.display())))?;
-    let program = root.join("usr/bin").join(program);
+    let program = place(program);
     Ok(vec![loader.into(), "--library-path".into(), libraries.into(), program.into()])
 }
 
 /// Returns true if a peer is present.
 pub fn is_unpacked(peer: &Peer) -> bool {
-    root().join("usr/bin").join(&peer.program).exists()
+    place(&peer.program).exists()
+}
+
+/// Returns the path of a program, which some packages have in `sbin`.
+fn place(program: &str) -> PathBuf {
+    let [bin, sbin] = ["usr/bin", "usr/sbin"].map(|dir| root().join(dir).join(program));
+    if sbin.exists() { sbin } else { bin }
 }
 
 /// Writes the script that runs a peer from any folder.
