@@ -44,6 +44,13 @@ macro_rules! coders {
 #[allow(unused_imports)]
 pub(crate) use coders;
 
+/// Fills the rest of `dst` with zeros after so many bytes; returns its length.
+#[allow(dead_code)] // Only decoders with a library need it.
+pub(crate) fn completed(dst: &mut [u8], len: usize) -> usize {
+    dst[len..].fill(0);
+    dst.len()
+}
+
 /// An encoder and decoder that refuses every block.
 pub(crate) struct Absent;
 

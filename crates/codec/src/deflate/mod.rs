@@ -7,10 +7,10 @@
 #[cfg(feature = "deflate")]
 mod coders;
 #[cfg(not(feature = "deflate"))]
-crate::coders::coders!(ZlibSettings, DeflateSettings; zlib_decoder, raw_decoder);
+crate::coders::coders!(ZlibSettings, DeflateSettings; zlib_decoder, raw_decoder, padded_decoder);
 mod settings;
 
-use coders::raw_decoder;
+use coders::{padded_decoder, raw_decoder};
 pub(crate) use coders::zlib_decoder;
 pub(crate) use settings::{DEFLATE, ZLIB};
 pub use settings::{DeflateSettings, ZlibSettings, ZlibStrategy};

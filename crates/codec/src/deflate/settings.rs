@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{raw_decoder, zlib_decoder};
+use super::{padded_decoder, raw_decoder, zlib_decoder};
 use crate::codec::{Codec, Decoding, MIB, Settings, THOROUGH_WAYS_MAX};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, in_range, name_in, print_names};
@@ -18,7 +18,10 @@ pub(crate) static ZLIB: Codec = Codec {
     // As much as takes no longer than zlib's own level 9.
     for_size: "gzip:11",
     for_build: "gzip:5",
-    decoding: &[Decoding::new(Algorithm::Zlib, zlib_decoder)],
+    decoding: &[
+        Decoding::new(Algorithm::Zlib, zlib_decoder),
+        Decoding::new(Algorithm::BtrfsZlib, padded_decoder),
+    ],
 };
 
 pub(crate) static DEFLATE: Codec = Codec {

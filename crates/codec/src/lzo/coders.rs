@@ -23,7 +23,7 @@ impl Decoder for Decompressor {
 }
 
 /// Drops the offsets: blocks are small, and a caller that names the block has said where.
-fn decode_error(error: LzoError) -> DecodeError {
+pub(super) fn decode_error(error: LzoError) -> DecodeError {
     match error {
         LzoError::OutputOverrun { .. } => DecodeError::TooLong,
         LzoError::InputOverrun { .. } => DecodeError::Corrupt("LZO stream ends too early"),

@@ -18,6 +18,7 @@ mod format;
 mod greedy;
 mod lazy;
 mod optimal;
+mod sectors;
 mod settings;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::sectors::Sectors;
 use super::{Compressor, Decompressor};
 use crate::codec::{Codec, Decoding, MIB, Settings};
 use crate::coders::Coders;
@@ -18,7 +19,10 @@ pub(crate) static LZO: Codec = Codec {
     description: "LZO1X; reads fast on slow processors",
     for_size: "lzo:9",
     for_build: "lzo,variant=1",
-    decoding: &[Decoding::new(Algorithm::Lzo, || Box::new(Decompressor))],
+    decoding: &[
+        Decoding::new(Algorithm::Lzo, || Box::new(Decompressor)),
+        Decoding::new(Algorithm::BtrfsLzo, || Box::new(Sectors)),
+    ],
 };
 
 /// Settings of LZO1X.

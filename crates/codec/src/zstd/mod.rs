@@ -8,9 +8,9 @@
 #[cfg(feature = "zstd")]
 mod coders;
 #[cfg(not(feature = "zstd"))]
-crate::coders::coders!(ZstdSettings; decoder);
+crate::coders::coders!(ZstdSettings; decoder, padded_decoder);
 mod settings;
 
-use coders::decoder;
+use coders::{decoder, padded_decoder};
 pub(crate) use settings::ZSTD;
 pub use settings::ZstdSettings;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::decoder;
+use super::{decoder, padded_decoder};
 use crate::codec::{Codec, Decoding, MIB, Settings, THOROUGH_WAYS_MAX};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, in_range};
@@ -17,7 +17,10 @@ pub(crate) static ZSTD: Codec = Codec {
     description: "Zstandard; small and fast to read, the best of both for most images",
     for_size: "zstd:22",
     for_build: "zstd:3",
-    decoding: &[Decoding::new(Algorithm::Zstd, decoder)],
+    decoding: &[
+        Decoding::new(Algorithm::Zstd, decoder),
+        Decoding::new(Algorithm::BtrfsZstd, padded_decoder),
+    ],
 };
 
 /// `ZSTD_minCLevel()`.

@@ -90,15 +90,28 @@ impl Decompressor {
 
     /// Reads one zlib stream that fills all of `src`.
     pub(super) fn zlib(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        self.read(sys::libdeflate_zlib_decompress_ex, src, dst)
+        let (read, len) = self.read(sys::libdeflate_zlib_decompress_ex, src, dst)?;
+        all_of(src, read, len)
+    }
+
+    /// Reads one zlib stream at the start of `src`.
+    pub(super) fn zlib_at_start(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        Ok(self.read(sys::libdeflate_zlib_decompress_ex, src, dst)?.1)
     }
 
     /// Reads one raw stream that fills all of `src`.
     pub(super) fn raw(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        self.read(sys::libdeflate_deflate_decompress_ex, src, dst)
+        let (read, len) = self.read(sys::libdeflate_deflate_decompress_ex, src, dst)?;
+        all_of(src, read, len)
     }
 
-    fn read(&mut self, function: Decompress, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+    /// Returns the bytes read and written.
+    fn read(
+        &mut self,
+        function: Decompress,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<(usize, usize), DecodeError> {
         let (mut src_len, mut dst_len) = (0, 0);
         // SAFETY: `function` is one of libdeflate's; the decompressor lives as long as self; both
         // pointers are valid for the lengths given, and the two results are written to locals.
@@ -114,13 +127,18 @@ impl Decompressor {
             )
         };
         match result {
-            sys::libdeflate_result_LIBDEFLATE_SUCCESS if src_len == src.len() => Ok(dst_len),
-            sys::libdeflate_result_LIBDEFLATE_SUCCESS => {
-                Err(DecodeError::Corrupt("bytes after the end of the DEFLATE stream"))
-            }
+            sys::libdeflate_result_LIBDEFLATE_SUCCESS => Ok((src_len, dst_len)),
             sys::libdeflate_result_LIBDEFLATE_INSUFFICIENT_SPACE => Err(DecodeError::TooLong),
             _ => Err(DecodeError::Corrupt("damaged DEFLATE stream")),
         }
+    }
+}
+
+/// Refuses bytes after a stream.
+fn all_of(src: &[u8], read: usize, len: usize) -> Result<usize, DecodeError> {
+    match read == src.len() {
+        true => Ok(len),
+        false => Err(DecodeError::Corrupt("bytes after the end of the DEFLATE stream")),
     }
 }
 

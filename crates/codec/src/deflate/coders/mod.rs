@@ -12,7 +12,7 @@ use crate::{DecodeError, Decoder, EncodeError, Encoder};
 use super::settings::{THOROUGH_LEVELS, WINDOW_LOG_MAX};
 use super::{DeflateSettings, ZlibSettings, ZlibStrategy};
 use crate::FitEncoder;
-use crate::coders::Coders;
+use crate::coders::{Coders, completed};
 use crate::smallest::several;
 use fit::RawFit;
 
@@ -110,6 +110,8 @@ fn deflate(stream: &mut Deflate, src: &[u8], dst: &mut [u8]) -> Result<Option<us
 enum Wrapper {
     None,
     Zlib,
+    /// The same, followed by anything; what is decoded is completed by zeros.
+    Padded,
 }
 
 /// Decodes streams of any window.
@@ -132,11 +134,12 @@ impl Decoder for Inflate {
         match self.wrapper {
             Wrapper::None => whole.raw(src, dst),
             Wrapper::Zlib => whole.zlib(src, dst),
+            Wrapper::Padded => whole.zlib_at_start(src, dst).map(|len| completed(dst, len)),
         }
     }
 
     fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        let wrapped = self.wrapper == Wrapper::Zlib;
+        let wrapped = self.wrapper != Wrapper::None;
         let stream = self.prefix.get_or_insert_with(|| zlib_rs::Inflate::new(wrapped, WINDOW_LOG_MAX));
         stream.reset(wrapped);
         let status = stream.decompress(src, dst, InflateFlush::Finish);
@@ -145,6 +148,7 @@ impl Decoder for Inflate {
             // A destination that is full is all that is asked, even if the next byte would be a
             // wrong one.
             _ if len == dst.len() => Ok(len),
+            Ok(Status::StreamEnd) if self.wrapper == Wrapper::Padded => Ok(completed(dst, len)),
             Ok(Status::StreamEnd) => Ok(len),
             Ok(Status::Ok | Status::BufError) => Err(DecodeError::Corrupt("DEFLATE stream ends too early")),
             Err(zlib_rs::InflateError::MemError) => Err(DecodeError::OutOfMemory),
@@ -156,6 +160,11 @@ impl Decoder for Inflate {
 /// Makes a decoder of zlib streams.
 pub(crate) fn zlib_decoder() -> Box<dyn Decoder> {
     Box::new(Inflate::new(Wrapper::Zlib))
+}
+
+/// Makes a decoder of zlib streams in sectors of btrfs.
+pub(super) fn padded_decoder() -> Box<dyn Decoder> {
+    Box::new(Inflate::new(Wrapper::Padded))
 }
 
 /// Makes a decoder of raw streams.

@@ -22,7 +22,7 @@ const PREFIX_WINDOW_LOG_MAX: u32 = 26;
 use super::ZstdSettings;
 use super::settings::LEVEL_MAX;
 use crate::FitEncoder;
-use crate::coders::Coders;
+use crate::coders::{Coders, completed};
 use crate::smallest::several;
 use fit::FrameFit;
 
@@ -147,6 +147,28 @@ impl Decoder for Unframe {
         }
         Ok(output.pos())
     }
+}
+
+/// Decodes frames in sectors of btrfs: anything may follow, and zeros complete what is decoded.
+struct Unpad(Unframe);
+
+impl Decoder for Unpad {
+    fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        let len = zstd_safe::find_frame_compressed_size(src).map_err(decode_error)?;
+        let frame = src.get(..len).ok_or(DecodeError::Corrupt("zstd frame ends too early"))?;
+        let len = self.0.decompress(frame, dst)?;
+        Ok(completed(dst, len))
+    }
+
+    fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        let len = self.0.decompress_prefix(src, dst)?;
+        Ok(completed(dst, len))
+    }
+}
+
+/// Makes a decoder of frames in sectors of btrfs.
+pub(super) fn padded_decoder() -> Box<dyn Decoder> {
+    Box::new(Unpad(Unframe::new()))
 }
 
 /// Makes a decoder.

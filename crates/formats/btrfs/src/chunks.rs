@@ -1,0 +1,274 @@
+//! Chunks: where logical addresses lie on devices, in how many copies, and in which profile.
+
+use crate::bytes::Fields;
+use crate::corruption::Corruption;
+use crate::disk::{STRIPE_LEN, Uuid};
+use packfs_core::{Error, Result, range_at};
+use std::ops::Range;
+
+/// Bytes of a chunk before its stripes, and of a stripe.
+const HEAD_LEN: usize = 48;
+const STRIPE_ITEM_LEN: usize = 32;
+/// Longest chunk, in bytes; those of the kernel end at 10 GiB.
+const CHUNK_LEN_MAX: u64 = 1 << 48;
+
+/// Bits of the type of a chunk.
+pub(crate) const DATA: u64 = 1;
+pub(crate) const SYSTEM: u64 = 2;
+pub(crate) const METADATA: u64 = 4;
+const RAID0: u64 = 1 << 3;
+const RAID1: u64 = 1 << 4;
+const DUP: u64 = 1 << 5;
+const RAID10: u64 = 1 << 6;
+const RAID5: u64 = 1 << 7;
+const RAID6: u64 = 1 << 8;
+const RAID1C3: u64 = 1 << 9;
+const RAID1C4: u64 = 1 << 10;
+const PROFILES: u64 = 0x7f8;
+
+/// Way in which a chunk is spread over its stripes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Profile {
+    Single,
+    Dup,
+    Raid0,
+    Raid1,
+    Raid1c3,
+    Raid1c4,
+    Raid10,
+    Raid5,
+    Raid6,
+}
+
+impl Profile {
+    fn of(kind: u64) -> Option<Profile> {
+        Some(match kind & PROFILES {
+            0 => Profile::Single,
+            DUP => Profile::Dup,
+            RAID0 => Profile::Raid0,
+            RAID1 => Profile::Raid1,
+            RAID1C3 => Profile::Raid1c3,
+            RAID1C4 => Profile::Raid1c4,
+            RAID10 => Profile::Raid10,
+            RAID5 => Profile::Raid5,
+            RAID6 => Profile::Raid6,
+            _ => return None,
+        })
+    }
+
+    /// Returns the name that `btrfs filesystem df` prints.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Profile::Single => "single",
+            Profile::Dup => "dup",
+            Profile::Raid0 => "raid0",
+            Profile::Raid1 => "raid1",
+            Profile::Raid1c3 => "raid1c3",
+            Profile::Raid1c4 => "raid1c4",
+            Profile::Raid10 => "raid10",
+            Profile::Raid5 => "raid5",
+            Profile::Raid6 => "raid6",
+        }
+    }
+
+    /// True for the numbers of stripes that it may have.
+    fn takes(self, stripes: usize) -> bool {
+        match self {
+            Profile::Single => stripes == 1,
+            Profile::Dup | Profile::Raid1 => stripes == 2,
+            Profile::Raid1c3 => stripes == 3,
+            Profile::Raid1c4 => stripes == 4,
+            Profile::Raid0 => stripes >= 1,
+            Profile::Raid10 => stripes >= 2 && stripes.is_multiple_of(2),
+            Profile::Raid5 => stripes >= 2,
+            Profile::Raid6 => stripes >= 3,
+        }
+    }
+
+    /// Returns the number of parity stripes.
+    pub(crate) fn parities(self) -> usize {
+        match self {
+            Profile::Raid5 => 1,
+            Profile::Raid6 => 2,
+            _ => 0,
+        }
+    }
+}
+
+/// Part of a chunk on one device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stripe {
+    pub(crate) device: u64,
+    pub(crate) uuid: Uuid,
+    pub(crate) at: u64,
+}
+
+/// A run of logical addresses, and its places on devices.
+#[derive(Clone, Debug)]
+pub(crate) struct Chunk {
+    pub(crate) at: u64,
+    pub(crate) len: u64,
+    pub(crate) kind: u64,
+    pub(crate) profile: Profile,
+    pub(crate) stripes: Box<[Stripe]>,
+}
+
+/// Place of a byte in a chunk: a stripe, an offset in it, and how many bytes go on there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) stripe: usize,
+    pub(crate) offset: u64,
+    pub(crate) room: u64,
+}
+
+impl Chunk {
+    /// Reads a chunk at the start of `bytes`; returns it with its length there.
+    pub(crate) fn read(bytes: &[u8], at: u64, sector_len: u32) -> Result<(Chunk, usize)> {
+        let fields = Fields(bytes);
+        let (len, stripe_len, kind) = (fields.u64(0), fields.u64(0x10), fields.u64(0x18));
+        let (count, sub) = (usize::from(fields.u16(0x2c)), fields.u16(0x2e));
+        let figure = |figure, found, allowed| Err(Error::from(Corruption::Chunk { at, figure, found, allowed }));
+        if bytes.len() < HEAD_LEN {
+            return figure("bytes", bytes.len() as u64, "48 and more");
+        }
+        if len == 0 || !len.is_multiple_of(sector_len.into()) || len > CHUNK_LEN_MAX {
+            return figure("length", len, "multiples of the sector size up to 2^48");
+        }
+        if !at.is_multiple_of(sector_len.into()) || at.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
+            return figure("address", at, "multiples of the sector size below 2^63");
+        }
+        if stripe_len != STRIPE_LEN {
+            return figure("stripe length", stripe_len, "65536");
+        }
+        let profile = Profile::of(kind).filter(|_| kind & (DATA | SYSTEM | METADATA) != 0);
+        let Some(profile) = profile else {
+            return figure("type", kind, "data, metadata, or system, and one profile");
+        };
+        if !profile.takes(count) {
+            return figure("number of stripes", count as u64, "those of its profile");
+        }
+        if profile == Profile::Raid10 && sub != 2 {
+            return figure("number of copies", sub.into(), "2");
+        }
+        let end = count.saturating_mul(STRIPE_ITEM_LEN).saturating_add(HEAD_LEN);
+        let Some(items) = bytes.get(HEAD_LEN..end) else {
+            return figure("bytes", bytes.len() as u64, "those of its stripes");
+        };
+        let stripe = |item: &[u8]| {
+            let fields = Fields(item);
+            Stripe { device: fields.u64(0), at: fields.u64(8), uuid: Uuid(fields.array(16)) }
+        };
+        let stripes = items.chunks_exact(STRIPE_ITEM_LEN).map(stripe).collect();
+        Ok((Chunk { at, len, kind, profile, stripes }, end))
+    }
+
+    /// Returns the logical addresses in it.
+    pub(crate) fn range(&self) -> Range<u64> {
+        range_at(self.at, self.len)
+    }
+
+    /// Returns the number of stripes with data in a row.
+    pub(crate) fn width(&self) -> u64 {
+        let count = self.stripes.len();
+        let width = match self.profile {
+            Profile::Raid0 => count,
+            Profile::Raid10 => count / 2,
+            Profile::Raid5 | Profile::Raid6 => count.saturating_sub(self.profile.parities()),
+            _ => 1,
+        };
+        width.max(1) as u64
+    }
+
+    /// Returns the number of ways to read a byte: copies, and for parities each way to compute it.
+    pub(crate) fn copies(&self) -> usize {
+        match self.profile {
+            Profile::Single | Profile::Raid0 => 1,
+            Profile::Dup | Profile::Raid1 | Profile::Raid1c3 | Profile::Raid1c4 => self.stripes.len(),
+            Profile::Raid10 | Profile::Raid5 => 2,
+            // Itself, from P, and once for each other stripe that may be wrong, too.
+            Profile::Raid6 => self.stripes.len(),
+        }
+    }
+
+    /// Returns the place of the byte `offset` of the chunk, in one of its copies.
+    pub(crate) fn spot(&self, offset: u64, copy: usize) -> Spot {
+        let (number, rest) = (offset / STRIPE_LEN, offset % STRIPE_LEN);
+        let width = self.width();
+        let (row, column) = (number.checked_div(width).unwrap_or(0), number.checked_rem(width).unwrap_or(0));
+        let left = self.len.saturating_sub(offset);
+        let in_row = |stripe: u64| Spot {
+            stripe: usize::try_from(stripe).unwrap_or(usize::MAX),
+            offset: row.saturating_mul(STRIPE_LEN).saturating_add(rest),
+            room: STRIPE_LEN.saturating_sub(rest).min(left),
+        };
+        match self.profile {
+            Profile::Single => Spot { stripe: 0, offset, room: left },
+            Profile::Dup | Profile::Raid1 | Profile::Raid1c3 | Profile::Raid1c4 => {
+                Spot { stripe: copy, offset, room: left }
+            }
+            Profile::Raid0 => in_row(column),
+            Profile::Raid10 => in_row(column.saturating_mul(2).saturating_add(copy as u64)),
+            Profile::Raid5 | Profile::Raid6 => in_row(self.stripe_in_row(row, column)),
+        }
+    }
+
+    /// Returns the stripe of a column of a row of a profile with parities, which rotate; columns
+    /// after those with data are P and Q.
+    pub(crate) fn stripe_in_row(&self, row: u64, column: u64) -> u64 {
+        column.wrapping_add(row).checked_rem(self.stripes.len() as u64).unwrap_or(0)
+    }
+
+    /// Returns the bytes that it takes of each of its stripes.
+    pub(crate) fn stripe_len(&self) -> u64 {
+        let len = self.len.checked_div(self.width()).unwrap_or(0);
+        match self.profile {
+            Profile::Single | Profile::Dup | Profile::Raid1 | Profile::Raid1c3 | Profile::Raid1c4 => len,
+            _ => len.checked_next_multiple_of(STRIPE_LEN).unwrap_or(len),
+        }
+    }
+
+    /// Returns the words for its contents.
+    pub(crate) fn contents(&self) -> &'static str {
+        match (self.kind & DATA != 0, self.kind & METADATA != 0) {
+            (true, true) => "data and metadata",
+            (true, false) => "data",
+            (false, true) => "metadata",
+            (false, false) => "system",
+        }
+    }
+}
+
+/// All chunks, in the order of their addresses.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chunks(Vec<Chunk>);
+
+impl Chunks {
+    /// Sorts chunks. Refuses those that overlap.
+    pub(crate) fn new(mut chunks: Vec<Chunk>) -> Result<Chunks> {
+        chunks.sort_by_key(|chunk| chunk.at);
+        for pair in chunks.windows(2) {
+            if let [before, chunk] = pair
+                && before.range().end > chunk.at
+            {
+                return Err(Corruption::ChunkOverlap { at: chunk.at, before: before.at }.into());
+            }
+        }
+        Ok(Chunks(chunks))
+    }
+
+    /// Returns the chunk that holds a logical address.
+    pub(crate) fn of(&self, at: u64) -> Result<&Chunk> {
+        let after = self.0.partition_point(|chunk| chunk.at <= at);
+        let chunk = after.checked_sub(1).and_then(|index| self.0.get(index));
+        chunk.filter(|chunk| at < chunk.range().end).ok_or_else(|| Corruption::Unmapped { at }.into())
+    }
+
+    /// Returns the address after the last chunk.
+    pub(crate) fn end(&self) -> u64 {
+        self.0.last().map_or(0, |chunk| chunk.range().end)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Chunk> {
+        self.0.iter()
+    }
+}

@@ -1,0 +1,199 @@
+//! The devices of a filesystem, told apart by their superblocks, and reading of copies from them.
+
+use crate::chunks::{Chunk, Stripe};
+use crate::corruption::Corruption;
+use crate::disk::{STRIPE_LEN, SuperBlock, Uuid};
+use crate::parity::Row;
+use packfs_core::{Error, Image, Result, usize_of};
+use packfs_format::Opening;
+use std::sync::Arc;
+
+/// A device that was given.
+struct Device {
+    super_block: SuperBlock,
+    image: Arc<dyn Image>,
+}
+
+/// All devices that were given.
+pub(crate) struct Devices {
+    devices: Vec<Device>,
+    /// The number of the device that describes the filesystem.
+    first: usize,
+    /// Remarks for the user.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Devices {
+    /// Takes the opened image and its further devices.
+    ///
+    /// Errors: `Usage` for a device that is given twice or belongs to another filesystem.
+    pub(crate) fn new(image: Arc<dyn Image>, opening: &Opening) -> Result<Devices> {
+        let super_block = SuperBlock::read(&*image)?;
+        let mut devices = vec![Device { super_block, image }];
+        for image in &opening.devices {
+            let super_block = SuperBlock::read(&**image).map_err(|error| error.at(image.name()))?;
+            devices.push(Device { super_block, image: Arc::clone(image) });
+        }
+        let mut all = Devices { devices, first: 0, warnings: Vec::new() };
+        all.choose_first();
+        all.refuse_strangers()?;
+        all.remark();
+        Ok(all)
+    }
+
+    /// The newest superblock describes the filesystem, but none of a seed if another is given.
+    fn choose_first(&mut self) {
+        let rank = |device: &Device| (!device.super_block.is_seed(), device.super_block.generation);
+        let best = self.devices.iter().map(rank).max();
+        self.first = self.devices.iter().position(|device| Some(rank(device)) == best).unwrap_or(0);
+    }
+
+    fn refuse_strangers(&self) -> Result<()> {
+        for (index, device) in self.devices.iter().enumerate() {
+            let block = &device.super_block;
+            let earlier = self.devices.iter().take(index);
+            for other in earlier.map(|other| &other.super_block) {
+                if (other.fsid, other.device.id, other.device.uuid) == (block.fsid, block.device.id, block.device.uuid)
+                {
+                    let message = format!("{} is device {} again", device.image.name(), block.device.id);
+                    return Err(Error::usage(message));
+                }
+            }
+            if block.fsid != self.super_block().fsid && !block.is_seed() {
+                let (name, fsid) = (device.image.name(), block.fsid);
+                let message = format!("{name} belongs to the filesystem {fsid}");
+                return Err(Error::usage(message).hint(format!("the image is of {}", self.super_block().fsid)));
+            }
+        }
+        Ok(())
+    }
+
+    fn remark(&mut self) {
+        let newest = self.super_block().generation;
+        for device in &self.devices {
+            let block = &device.super_block;
+            if block.at != crate::disk::SUPER_AT {
+                self.warnings.push(format!(
+                    "{}: the superblock is damaged; its copy at {:#x} is used",
+                    device.image.name(),
+                    block.at
+                ));
+            }
+            if block.generation < newest && !block.is_seed() {
+                self.warnings.push(format!(
+                    "{}: device {} is of generation {}, the newest of {newest}; it may hold old data",
+                    device.image.name(),
+                    block.device.id,
+                    block.generation
+                ));
+            }
+        }
+        if self.super_block().is_changing() {
+            self.warnings.push("a conversion of the filesystem was interrupted; some files may be unreadable".into());
+        }
+    }
+
+    /// Returns the superblock that describes the filesystem.
+    pub(crate) fn super_block(&self) -> &SuperBlock {
+        match self.devices.get(self.first).or(self.devices.first()) {
+            Some(device) => &device.super_block,
+            None => unreachable!("an image was opened"),
+        }
+    }
+
+    /// Returns the UUIDs that tree blocks may carry.
+    pub(crate) fn uuids(&self) -> Vec<Uuid> {
+        let mut uuids: Vec<Uuid> = self.devices.iter().map(|device| device.super_block.metadata_uuid).collect();
+        uuids.dedup();
+        uuids
+    }
+
+    /// Returns the number of devices that were given.
+    pub(crate) fn count(&self) -> usize {
+        self.devices.len()
+    }
+
+    /// Returns the length of all devices together.
+    pub(crate) fn len(&self) -> u64 {
+        self.devices.iter().fold(0, |len, device| device.image.len().saturating_add(len))
+    }
+
+    /// True if a device was given.
+    pub(crate) fn has(&self, id: u64, uuid: Uuid) -> bool {
+        self.get(id, uuid).is_some()
+    }
+
+    /// True if a device is the opened image itself.
+    pub(crate) fn is_opened(&self, id: u64, uuid: Uuid) -> bool {
+        let opened = self.devices.first().map(|device| &device.super_block.device);
+        opened.is_some_and(|opened| (opened.id, opened.uuid) == (id, uuid))
+    }
+
+    fn get(&self, id: u64, uuid: Uuid) -> Option<&Device> {
+        let is_it = |device: &&Device| {
+            let item = &device.super_block.device;
+            (item.id, item.uuid) == (id, uuid)
+        };
+        self.devices.iter().find(is_it)
+    }
+
+    /// Reads from the device of a stripe, at an offset of the device. `at` is the logical address.
+    pub(crate) fn read(&self, stripe: &Stripe, offset: u64, at: u64, buf: &mut [u8]) -> Result<()> {
+        let Some(device) = self.get(stripe.device, stripe.uuid) else {
+            let message = format!("logical address {at:#x} lies on device {}, which is not given", stripe.device);
+            return Err(Error::failed(message).hint("--device FILE adds a device"));
+        };
+        let end = offset.saturating_add(buf.len() as u64);
+        if end > device.image.len() {
+            let end = device.image.len();
+            return Err(Corruption::Beyond { at, device: stripe.device, end }.into());
+        }
+        device.image.read_exact_at(offset, buf)
+    }
+
+    /// Reads one copy of bytes that lie in one spot of a chunk.
+    pub(crate) fn read_copy(&self, chunk: &Chunk, at: u64, copy: usize, buf: &mut [u8]) -> Result<()> {
+        let offset = at.saturating_sub(chunk.at);
+        if chunk.profile.parities() > 0 && copy > 0 {
+            let column = self.computed(chunk, at, copy, buf.len())?;
+            buf.copy_from_slice(column.get(..buf.len()).unwrap_or_default());
+            return Ok(());
+        }
+        let spot = chunk.spot(offset, copy);
+        let stripe = chunk.stripes.get(spot.stripe).ok_or(Corruption::Unmapped { at })?;
+        self.read(stripe, stripe.at.saturating_add(spot.offset), at, buf)
+    }
+
+    /// Computes a column of a row from its other columns and parities.
+    fn computed(&self, chunk: &Chunk, at: u64, copy: usize, len: usize) -> Result<Vec<u8>> {
+        let offset = at.saturating_sub(chunk.at);
+        let (number, width) = (offset / STRIPE_LEN, chunk.width());
+        let row = number.checked_div(width).unwrap_or(0);
+        let wanted = number.checked_rem(width).unwrap_or(0);
+        let in_stripe = row.saturating_mul(STRIPE_LEN).saturating_add(offset % STRIPE_LEN);
+        // From the second computation on of RAID 6, one more column is taken to be wrong.
+        let distrusted = copy.checked_sub(2).map(|index| index as u64);
+        let distrusted = distrusted.map(|index| if index >= wanted { index.saturating_add(1) } else { index });
+        let mut failed = None;
+        let mut column = |column: u64| {
+            if column == wanted || Some(column) == distrusted {
+                return None;
+            }
+            let stripe = chunk.stripes.get(usize_of(chunk.stripe_in_row(row, column)))?;
+            let mut bytes = vec![0; len];
+            match self.read(stripe, stripe.at.saturating_add(in_stripe), at, &mut bytes) {
+                Ok(()) => Some(bytes),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            }
+        };
+        let data: Vec<Option<Vec<u8>>> = (0..width).map(&mut column).collect();
+        let p = column(width);
+        let q = if chunk.profile.parities() > 1 { column(width.saturating_add(1)) } else { None };
+        let row = Row { data: &data, p: p.as_deref(), q: q.as_deref(), len };
+        let computed = row.column(usize_of(wanted));
+        computed.ok_or_else(|| failed.unwrap_or_else(|| Corruption::DataSum { at, copies: copy }.into()))
+    }
+}

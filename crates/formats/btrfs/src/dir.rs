@@ -1,0 +1,183 @@
+//! Directories and extended attributes: both are entries of the same form.
+//!
+//! A listing follows the indexes of entries, a lookup their hashes. Names of one hash share an item.
+
+use crate::bytes::Fields;
+use crate::corruption::Corruption;
+use crate::disk::{Key, kind};
+use crate::tree::Item;
+use crate::volume::{BtrfsVolume, Node, Place};
+use packfs_core::{Error, FileType, Name, Result, Xattrs};
+use packfs_format::{DirCursor, DirEntry, InodeId, crc32c};
+use std::ops::ControlFlow;
+
+/// Bytes of an entry before its name.
+const ENTRY_LEN: usize = 30;
+/// Seed of the hash of names.
+const HASH_SEED: u32 = !1;
+/// Attributes that control the filesystem itself.
+const OWN_PREFIX: &[u8] = b"btrfs.";
+
+/// Returns the hash that a name is found by.
+pub(crate) fn name_hash(name: &[u8]) -> u64 {
+    crc32c(HASH_SEED, name).into()
+}
+
+/// An entry of a directory, or an attribute.
+pub(crate) struct Entry<'i> {
+    pub(crate) location: Key,
+    pub(crate) file_type: u8,
+    pub(crate) name: &'i [u8],
+    pub(crate) value: &'i [u8],
+}
+
+/// Returns the entries of an item, one behind the other.
+pub(crate) fn entries(item: &Item) -> impl Iterator<Item = Result<Entry<'_>>> {
+    let mut rest = item.bytes();
+    let mut is_over = false;
+    std::iter::from_fn(move || {
+        if rest.is_empty() || is_over {
+            return None;
+        }
+        let fields = Fields(rest);
+        let value_len = usize::from(fields.u16(0x19));
+        let name_end = usize::from(fields.u16(0x1b)).saturating_add(ENTRY_LEN);
+        let end = name_end.saturating_add(value_len);
+        let (Some(name), Some(value)) = (rest.get(ENTRY_LEN..name_end), rest.get(name_end..end)) else {
+            is_over = true;
+            let (place, found) = (item.place(), rest.len());
+            return Some(Err(Corruption::Size { place, found, min: end }.into()));
+        };
+        rest = rest.get(end..).unwrap_or_default();
+        Some(Ok(Entry { location: Key::read(fields), file_type: fields.u8(0x1d), name, value }))
+    })
+}
+
+impl Entry<'_> {
+    fn file_type(&self, item: &Item) -> Result<FileType> {
+        Ok(match self.file_type {
+            1 => FileType::File,
+            2 => FileType::Directory,
+            3 => FileType::CharDevice,
+            4 => FileType::BlockDevice,
+            5 => FileType::Fifo,
+            6 => FileType::Socket,
+            7 => FileType::Symlink,
+            found => {
+                let (place, found) = (item.place(), found.into());
+                return Err(Corruption::Figure { place, figure: "file type", found, allowed: "1 to 7" }.into());
+            }
+        })
+    }
+}
+
+impl BtrfsVolume {
+    /// Implements [`packfs_format::Volume::read_dir`]. A cursor is the index after an entry.
+    pub(crate) fn each_entry(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let node = match self.place(dir)? {
+            Place::Node(node) => node,
+            Place::Empty(_) => return Ok(()),
+        };
+        self.inode_item(&node)?.wanted(FileType::Directory)?;
+        let mut failure: Option<Error> = None;
+        for item in node.tree.items_of(&self.fs.store, node.inode, kind::DIR_INDEX, from.0) {
+            let found = item.and_then(|item| {
+                let entry = self.listed(&node, &item)?;
+                Ok((entry, DirCursor(item.key.offset.saturating_add(1))))
+            });
+            match found {
+                Ok((entry, next)) => {
+                    if visit(entry, next).is_break() {
+                        return Ok(());
+                    }
+                }
+                Err(error) => {
+                    failure.get_or_insert(error);
+                }
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Returns the entry of an item of a listing.
+    fn listed(&self, dir: &Node, item: &Item) -> Result<DirEntry> {
+        let place = item.place();
+        if i64::try_from(item.key.offset).is_err() {
+            let found = item.key.offset;
+            return Err(Corruption::Figure { place, figure: "index", found, allowed: "below 2^63" }.into());
+        }
+        let Some(entry) = entries(item).next() else {
+            return Err(Corruption::Size { place, found: 0, min: ENTRY_LEN }.into());
+        };
+        let entry = entry?;
+        Name::new(entry.name).map_err(|fault| Corruption::Name { place, fault })?;
+        let id = self.target(dir, item, &entry)?;
+        Ok(DirEntry { name: entry.name.to_vec(), id, file_type: entry.file_type(item)? })
+    }
+
+    /// Returns the inode that an entry leads to.
+    fn target(&self, dir: &Node, item: &Item, entry: &Entry<'_>) -> Result<InodeId> {
+        match entry.location.kind {
+            kind::INODE_ITEM => self.id_of(dir.index, dir.tree.id, entry.location.object),
+            kind::ROOT_ITEM => self.subvolume_id(dir, entry.name, entry.location.object),
+            found => {
+                let (place, found) = (item.place(), found.into());
+                let (figure, allowed) = ("type of the location", "1 and 132");
+                Err(Corruption::Figure { place, figure, found, allowed }.into())
+            }
+        }
+    }
+
+    /// Implements [`packfs_format::Volume::lookup`].
+    pub(crate) fn find_entry(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        let node = match self.place(dir)? {
+            Place::Node(node) => node,
+            Place::Empty(_) => return Ok(None),
+        };
+        self.inode_item(&node)?.wanted(FileType::Directory)?;
+        let key = Key::new(node.inode, kind::DIR_ITEM, name_hash(name));
+        let Some(item) = node.tree.get(&self.fs.store, &key)? else { return Ok(None) };
+        for entry in entries(&item) {
+            let entry = entry?;
+            if entry.name == name && Name::new(name).is_ok() {
+                return self.target(&node, &item, &entry).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the attributes of an inode, without those of btrfs itself.
+    pub(crate) fn attributes(&self, node: &Node) -> Result<Xattrs> {
+        let mut xattrs = Xattrs::new();
+        for item in node.tree.items_of(&self.fs.store, node.inode, kind::XATTR_ITEM, 0) {
+            let item = item?;
+            for entry in entries(&item) {
+                let entry = entry?;
+                if entry.name.is_empty() || entry.name.contains(&0) {
+                    let place = item.place();
+                    return Err(Corruption::Name { place, fault: "attribute without a name" }.into());
+                }
+                if !entry.name.starts_with(OWN_PREFIX) {
+                    xattrs.insert(entry.name.to_vec(), entry.value.to_vec());
+                }
+            }
+        }
+        Ok(xattrs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_collide_have_one_hash() {
+        assert_eq!(name_hash(b"n1371838"), name_hash(b"n2000402"));
+        assert_eq!(name_hash(b"default"), 2_378_154_706);
+    }
+}

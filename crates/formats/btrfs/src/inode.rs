@@ -1,0 +1,139 @@
+//! Inodes.
+
+use crate::bytes::Fields;
+use crate::corruption::Corruption;
+use crate::disk::{Key, kind};
+use crate::volume::{BtrfsVolume, Node};
+use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp};
+use packfs_format::{Inode, InodeId, InodeKind};
+
+/// Bytes of an inode.
+const INODE_LEN: usize = 160;
+/// Nanoseconds of a second.
+const NANOS: u32 = 1_000_000_000;
+/// Inode number that Linux shows for a subvolume that has none of its own here.
+pub(crate) const EMPTY_NUMBER: u64 = 2;
+
+/// Fields of an inode that was checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InodeItem {
+    tree: u64,
+    inode: u64,
+    pub(crate) file_type: FileType,
+    pub(crate) mode: u32,
+    pub(crate) len: u64,
+    /// Bytes of its extents, without holes.
+    pub(crate) bytes_used: u64,
+    pub(crate) links: u32,
+    owner: Owner,
+    device: u64,
+    mtime: (i64, u32),
+}
+
+impl InodeItem {
+    /// Refuses inodes of another type.
+    pub(crate) fn wanted(&self, file_type: FileType) -> Result<()> {
+        if self.file_type == file_type {
+            return Ok(());
+        }
+        let (tree, inode) = (self.tree, self.inode);
+        let wanted = match file_type {
+            FileType::Directory => "directory",
+            FileType::Symlink => "symbolic link",
+            _ => "regular file",
+        };
+        Err(Corruption::Wanted { tree, inode, wanted }.into())
+    }
+
+    fn kind(&self) -> InodeKind {
+        let device = || DeviceNumber {
+            major: u32::try_from(self.device >> 20).unwrap_or(u32::MAX),
+            minor: u32::try_from(self.device & 0xf_ffff).unwrap_or(0),
+        };
+        match self.file_type {
+            FileType::Directory => InodeKind::Directory,
+            FileType::File => InodeKind::File { len: self.len },
+            FileType::Symlink => InodeKind::Symlink,
+            FileType::BlockDevice => InodeKind::BlockDevice(device()),
+            FileType::CharDevice => InodeKind::CharDevice(device()),
+            FileType::Fifo => InodeKind::Fifo,
+            FileType::Socket => InodeKind::Socket,
+        }
+    }
+
+    /// Returns permissions, owner, and time.
+    pub(crate) fn meta(&self) -> Meta {
+        let (seconds, nanos) = self.mtime;
+        Meta {
+            mode: u16::try_from(self.mode & 0o7777).unwrap_or(0),
+            owner: self.owner,
+            mtime: Timestamp { seconds, nanos: nanos.min(NANOS.saturating_sub(1)) },
+        }
+    }
+}
+
+impl BtrfsVolume {
+    /// Reads an inode.
+    pub(crate) fn inode_item(&self, node: &Node) -> Result<InodeItem> {
+        let (tree, inode) = (node.tree.id, node.inode);
+        let item = node.tree.get(&self.fs.store, &Key::new(inode, kind::INODE_ITEM, 0))?;
+        let item = item.ok_or(Corruption::NoInode { tree, inode })?;
+        let fields = Fields(item.bytes_of(INODE_LEN)?);
+        let mode = fields.u32(0x34);
+        let file_type = FileType::from_mode_bits(mode).ok_or(Corruption::Mode { tree, inode, mode })?;
+        let len = fields.u64(0x10);
+        if i64::try_from(len).is_err() {
+            let (place, allowed) = (item.place(), "below 2^63");
+            return Err(Corruption::Figure { place, figure: "length", found: len, allowed }.into());
+        }
+        Ok(InodeItem {
+            tree,
+            inode,
+            file_type,
+            mode,
+            len,
+            bytes_used: fields.u64(0x18),
+            links: fields.u32(0x28),
+            owner: Owner { uid: fields.u32(0x2c), gid: fields.u32(0x30) },
+            device: fields.u64(0x38),
+            mtime: (fields.u64(0x88).cast_signed(), fields.u32(0x90)),
+        })
+    }
+
+    /// Implements [`packfs_format::Volume::inode`].
+    pub(crate) fn describe(&self, node: &Node) -> Result<Inode> {
+        let item = self.inode_item(node)?;
+        let first = node.tree.items_of(&self.fs.store, node.inode, kind::XATTR_ITEM, 0).next();
+        let sector_len = u64::from(self.fs.store.super_block().sector_len);
+        let bytes = item.bytes_used.checked_next_multiple_of(sector_len).unwrap_or(u64::MAX);
+        let doubt = (item.mtime.1 >= NANOS).then_some("its time has more nanoseconds than a second");
+        Ok(Inode {
+            kind: item.kind(),
+            meta: item.meta(),
+            links: item.links,
+            number: node.inode,
+            doubt,
+            // A damaged item is reported when the attributes are read.
+            has_xattrs: first.is_some(),
+            sectors: bytes / 512,
+        })
+    }
+
+    /// Returns the directory that stands for a subvolume which is not in this tree, with the owner
+    /// and time of the directory around it.
+    pub(crate) fn describe_empty(&self, parent: InodeId) -> Result<Inode> {
+        let meta = match self.place(parent)? {
+            crate::volume::Place::Node(node) => self.inode_item(&node)?.meta(),
+            crate::volume::Place::Empty(_) => Meta::default(),
+        };
+        Ok(Inode {
+            kind: InodeKind::Directory,
+            meta: Meta { mode: 0o755, ..meta },
+            links: 1,
+            number: EMPTY_NUMBER,
+            doubt: None,
+            has_xattrs: false,
+            sectors: 0,
+        })
+    }
+}

@@ -1,0 +1,219 @@
+//! The logical address space as an image: every sector is verified, and a damaged copy replaced by
+//! an intact one.
+
+use crate::bytes::Fields;
+use crate::chunks::{Chunk, DATA, METADATA};
+use crate::corruption::Corruption;
+use crate::disk::{Key, kind, tree};
+use crate::fs::Fs;
+use crate::tree::Item;
+use packfs_core::{Error, ErrorKind, Image, Result, len_of, usize_of};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Logical addresses of a filesystem.
+pub(crate) struct LogicalImage {
+    fs: Arc<Fs>,
+    name: String,
+}
+
+impl LogicalImage {
+    pub(crate) fn new(fs: Arc<Fs>, name: String) -> LogicalImage {
+        LogicalImage { fs, name }
+    }
+}
+
+impl Image for LogicalImage {
+    fn len(&self) -> u64 {
+        self.fs.store.chunks.end()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let len = usize_of(self.len().saturating_sub(offset)).min(buf.len());
+        let mut done = 0_usize;
+        while done < len {
+            let at = offset.saturating_add(done as u64);
+            let chunk = self.fs.store.chunks.of(at)?;
+            let end = done.saturating_add(usize_of(chunk.range().end.saturating_sub(at))).min(len);
+            let part = buf.get_mut(done..end).unwrap_or_default();
+            self.fs.read_in_chunk(chunk, at, part)?;
+            done = end;
+        }
+        Ok(len)
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}
+
+/// Checksums of sectors, looked up item by item.
+pub(crate) struct Sums<'f> {
+    fs: &'f Fs,
+    item: Option<Item>,
+}
+
+impl<'f> Sums<'f> {
+    pub(crate) fn new(fs: &'f Fs) -> Sums<'f> {
+        Sums { fs, item: None }
+    }
+
+    /// Returns the checksum of the sector at a logical address; `None` if it has none.
+    pub(crate) fn of(&mut self, at: u64) -> Result<Option<&[u8]>> {
+        if !self.item.as_ref().is_some_and(|item| self.fs.sums_in(item).contains(&at)) {
+            self.item = self.fs.sum_item(at)?;
+        }
+        let Some(item) = &self.item else { return Ok(None) };
+        let block = self.fs.store.super_block();
+        let len = block.checksum.len();
+        let sector = at.saturating_sub(item.key.offset).checked_div(block.sector_len.into()).unwrap_or(0);
+        let start = usize_of(sector).saturating_mul(len);
+        Ok(item.bytes().get(start..start.saturating_add(len)))
+    }
+}
+
+impl Fs {
+    /// Returns the addresses that an item of checksums covers.
+    pub(crate) fn sums_in(&self, item: &Item) -> Range<u64> {
+        let block = self.store.super_block();
+        let sectors = item.bytes().len().checked_div(block.checksum.len()).unwrap_or(0);
+        let len = (sectors as u64).saturating_mul(block.sector_len.into());
+        packfs_core::range_at(item.key.offset, len)
+    }
+
+    /// Returns the item with the checksum of a sector.
+    fn sum_item(&self, at: u64) -> Result<Option<Item>> {
+        let Some(sums) = self.sums else { return Ok(None) };
+        let key = Key::new(tree::CHECKSUM_OBJECT, kind::EXTENT_CSUM, at);
+        let item = sums.last_to(&self.store, &key)?;
+        let is_sums = |item: &Item| (item.key.object, item.key.kind) == (key.object, key.kind);
+        Ok(item.filter(|item| is_sums(item) && self.sums_in(item).contains(&at)))
+    }
+
+    /// Reads bytes that lie in one chunk.
+    fn read_in_chunk(&self, chunk: &Chunk, at: u64, buf: &mut [u8]) -> Result<()> {
+        if chunk.kind & DATA == 0 {
+            return self.read_metadata(at, buf);
+        }
+        let sector_len = u64::from(self.store.super_block().sector_len);
+        let end = at.saturating_add(buf.len() as u64);
+        let mut sums = Sums::new(self);
+        let mut done = at;
+        while done < end {
+            let rest = buf.get_mut(usize_of(done.saturating_sub(at))..).unwrap_or_default();
+            let before = done.checked_rem(sector_len).unwrap_or(0);
+            let whole = len_of(&(done..end)).checked_div(sector_len).unwrap_or(0).saturating_mul(sector_len);
+            if before == 0 && whole > 0 {
+                let sectors = rest.get_mut(..usize_of(whole)).unwrap_or_default();
+                self.read_sectors(chunk, done, sectors, &mut sums)?;
+                done = done.saturating_add(whole);
+                continue;
+            }
+            let mut sector = vec![0; usize_of(sector_len)];
+            self.read_sectors(chunk, done.saturating_sub(before), &mut sector, &mut sums)?;
+            let wanted = sector.get(usize_of(before)..).unwrap_or_default();
+            let len = wanted.len().min(rest.len());
+            rest.iter_mut().zip(wanted).for_each(|(to, from)| *to = *from);
+            done = done.saturating_add(len as u64);
+        }
+        Ok(())
+    }
+
+    /// Reads whole sectors of a chunk with data.
+    fn read_sectors(&self, chunk: &Chunk, at: u64, buf: &mut [u8], sums: &mut Sums<'_>) -> Result<()> {
+        if chunk.kind & METADATA != 0 && sums.of(at)?.is_none() && self.is_node(at) {
+            return self.read_metadata(at, buf);
+        }
+        let sector_len = self.store.super_block().sector_len as usize;
+        let len = buf.len();
+        self.store.parts(at, len, &mut |chunk, part_at, range| {
+            let part = buf.get_mut(range).unwrap_or_default();
+            let used = self.read_any_copy(chunk, part_at, part)?;
+            let mut sector_at = part_at;
+            for sector in part.chunks_mut(sector_len) {
+                if let Some(sum) = sums.of(sector_at)?
+                    && !self.store.super_block().checksum.agrees(sum, sector)
+                {
+                    self.heal(chunk, sector_at, used, sum, sector)?;
+                }
+                sector_at = sector_at.saturating_add(sector.len() as u64);
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads the first copy that can be read, and returns its number.
+    fn read_any_copy(&self, chunk: &Chunk, at: u64, buf: &mut [u8]) -> Result<usize> {
+        let mut failure: Option<Error> = None;
+        for copy in 0..chunk.copies() {
+            match self.store.devices.read_copy(chunk, at, copy, buf) {
+                Ok(()) => return Ok(copy),
+                Err(error) => {
+                    failure.get_or_insert(error);
+                }
+            }
+        }
+        Err(failure.unwrap_or_else(|| Corruption::Unmapped { at }.into()))
+    }
+
+    /// Replaces a damaged sector by a copy whose checksum is right.
+    fn heal(&self, chunk: &Chunk, at: u64, damaged: usize, sum: &[u8], sector: &mut [u8]) -> Result<()> {
+        for copy in (0..chunk.copies()).filter(|copy| *copy != damaged) {
+            let is_read = self.store.devices.read_copy(chunk, at, copy, sector).is_ok();
+            if is_read && self.store.super_block().checksum.agrees(sum, sector) {
+                self.healed.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
+        }
+        Err(Corruption::DataSum { at, copies: chunk.copies() }.into())
+    }
+
+    /// True if the sector begins like a tree block.
+    fn is_node(&self, at: u64) -> bool {
+        let mut header = [0; 0x38];
+        let is_read = self.store.read_copy(at, 0, &mut header).is_ok();
+        is_read && Fields(&header).u64(0x30) == at && {
+            let uuid = crate::disk::Uuid(Fields(&header).array(0x20));
+            self.store.devices.uuids().contains(&uuid)
+        }
+    }
+
+    /// Reads from tree blocks, each of which is verified.
+    fn read_metadata(&self, at: u64, buf: &mut [u8]) -> Result<()> {
+        let mut done = 0_usize;
+        while done < buf.len() {
+            let part_at = at.saturating_add(done as u64);
+            let rest = buf.get_mut(done..).unwrap_or_default();
+            done = done.saturating_add(self.read_node_part(part_at, rest)?);
+        }
+        Ok(())
+    }
+
+    /// Reads from the tree block around an address up to its end; returns how many bytes.
+    fn read_node_part(&self, at: u64, buf: &mut [u8]) -> Result<usize> {
+        let block = self.store.super_block();
+        let (node_len, sector_len) = (u64::from(block.node_len), u64::from(block.sector_len));
+        let aligned = at.saturating_sub(at.checked_rem(node_len).unwrap_or(0));
+        let sector = at.saturating_sub(at.checked_rem(sector_len).unwrap_or(0));
+        // Blocks of converted filesystems begin at any sector.
+        let others = (0..node_len.checked_div(sector_len).unwrap_or(0))
+            .map(|back| sector.saturating_sub(back.saturating_mul(sector_len)));
+        let mut failure: Option<Error> = None;
+        for start in std::iter::once(aligned).chain(others) {
+            match self.store.any_node(start, None) {
+                Ok(node) => {
+                    let from = usize_of(at.saturating_sub(start));
+                    let bytes = node.bytes().get(from..).unwrap_or_default();
+                    buf.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+                    return Ok(bytes.len().min(buf.len()).max(1));
+                }
+                Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    failure.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(failure.unwrap_or_else(|| Corruption::NodeSum { at }.into()))
+    }
+}

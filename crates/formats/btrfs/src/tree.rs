@@ -1,0 +1,236 @@
+//! Search in a tree, and a walk over its items in the order of their keys.
+//!
+//! Invariant: levels fall on each step down, and keys rise from leaf to leaf, so every walk ends.
+
+use crate::corruption::{Corruption, ItemPlace};
+use crate::disk::{Key, LEVELS_MAX, RootPlace};
+use crate::node::Node;
+use crate::store::{Pointer, Store};
+use packfs_core::Result;
+use std::sync::Arc;
+
+/// A tree: its number, and the place of its root.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tree {
+    pub(crate) id: u64,
+    pub(crate) root: RootPlace,
+}
+
+/// A position among the items of a tree.
+pub(crate) struct Cursor<'s> {
+    store: &'s Store,
+    tree: u64,
+    /// Blocks from the root down to a leaf, with the slot in each. Without a leaf at its end, the
+    /// walk is over, or is to go on after a damaged block.
+    path: Vec<(Arc<Node>, usize)>,
+}
+
+/// An item of a tree.
+#[derive(Clone)]
+pub(crate) struct Item {
+    pub(crate) tree: u64,
+    pub(crate) key: Key,
+    leaf: Arc<Node>,
+    slot: usize,
+}
+
+impl Item {
+    /// Returns its bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.leaf.item(self.slot)
+    }
+
+    /// Returns its name for messages.
+    pub(crate) fn place(&self) -> ItemPlace {
+        ItemPlace { tree: self.tree, key: self.key }
+    }
+
+    /// Returns the logical address of its bytes.
+    pub(crate) fn at(&self) -> u64 {
+        self.leaf.at.saturating_add(self.leaf.item_at(self.slot) as u64)
+    }
+
+    /// Returns the leaf that it lies in.
+    pub(crate) fn leaf(&self) -> &Node {
+        &self.leaf
+    }
+
+    /// Returns its bytes, at least `min` of them.
+    pub(crate) fn bytes_of(&self, min: usize) -> Result<&[u8]> {
+        let bytes = self.bytes();
+        if bytes.len() < min {
+            return Err(Corruption::Size { place: self.place(), found: bytes.len(), min }.into());
+        }
+        Ok(bytes)
+    }
+}
+
+impl Tree {
+    /// Returns the last item whose key is not above `key`.
+    pub(crate) fn last_to(&self, store: &Store, key: &Key) -> Result<Option<Item>> {
+        let mut cursor = Cursor::new(store, self.id);
+        cursor.descend(self.root, key)?;
+        if let Some((leaf, slot)) = cursor.path.last_mut() {
+            *slot = leaf.floor(key);
+        }
+        Ok(cursor.item().filter(|item| item.key <= *key))
+    }
+
+    /// Returns the item of a key.
+    pub(crate) fn get(&self, store: &Store, key: &Key) -> Result<Option<Item>> {
+        let item = self.last_to(store, key)?;
+        Ok(item.filter(|item| item.key == *key))
+    }
+}
+
+impl<'s> Cursor<'s> {
+    fn new(store: &'s Store, tree: u64) -> Cursor<'s> {
+        Cursor { store, tree, path: Vec::new() }
+    }
+
+    /// Goes to the first item whose key is not below `key`. After an error, [`Cursor::advance`]
+    /// goes on after the damaged block.
+    fn seek(&mut self, root: RootPlace, key: &Key) -> Result<()> {
+        self.descend(root, key)?;
+        match self.path.last_mut() {
+            Some((leaf, slot)) => {
+                *slot = leaf.below(key);
+                if *slot < leaf.count { Ok(()) } else { self.next_leaf() }
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Goes down to the leaf that `key` belongs to.
+    fn descend(&mut self, root: RootPlace, key: &Key) -> Result<()> {
+        if root.level >= LEVELS_MAX {
+            return Err(Corruption::RootRange { id: self.tree, level: root.level }.into());
+        }
+        let mut node = self.store.node(&Pointer::root(self.tree, root))?;
+        while node.level > 0 {
+            let slot = node.floor(key);
+            self.path.push((node, slot));
+            node = self.child()?;
+        }
+        self.path.push((node, 0));
+        Ok(())
+    }
+
+    /// Returns the block that the last block of the path points to.
+    fn child(&self) -> Result<Arc<Node>> {
+        let Some((node, slot)) = self.path.last() else {
+            return Err(Corruption::NoTree { id: self.tree }.into());
+        };
+        let next = slot.saturating_add(1);
+        let end = if next < node.count {
+            Some(node.key(next))
+        } else {
+            // The bound of the block itself, which its own parent gives.
+            self.path.iter().rev().skip(1).find_map(|(parent, slot)| {
+                let next = slot.saturating_add(1);
+                (next < parent.count).then(|| parent.key(next))
+            })
+        };
+        let (at, generation) = node.pointer(*slot);
+        self.store.node(&Pointer {
+            at,
+            level: node.level.saturating_sub(1),
+            generation,
+            tree: self.tree,
+            first: Some(node.key(*slot)),
+            end,
+        })
+    }
+
+    /// Returns the item at the position; `None` at the end.
+    pub(crate) fn item(&self) -> Option<Item> {
+        let (leaf, slot) = self.path.last()?;
+        (leaf.level == 0 && *slot < leaf.count).then(|| Item {
+            tree: self.tree,
+            key: leaf.key(*slot),
+            leaf: Arc::clone(leaf),
+            slot: *slot,
+        })
+    }
+
+    /// Goes to the next item. After an error, the next call goes on after the damaged block.
+    pub(crate) fn advance(&mut self) -> Result<()> {
+        match self.path.last_mut() {
+            Some((node, slot)) if node.level == 0 => {
+                *slot = slot.saturating_add(1);
+                if *slot < node.count { Ok(()) } else { self.next_leaf() }
+            }
+            _ => self.next_leaf(),
+        }
+    }
+
+    /// Goes to the first item of the next leaf.
+    fn next_leaf(&mut self) -> Result<()> {
+        if self.path.last().is_some_and(|(node, _)| node.level == 0) {
+            self.path.pop();
+        }
+        while let Some((node, slot)) = self.path.last_mut() {
+            *slot = slot.saturating_add(1);
+            if *slot < node.count {
+                return self.first_leaf();
+            }
+            self.path.pop();
+        }
+        Ok(())
+    }
+
+    /// Goes down to the first leaf below the last block of the path.
+    fn first_leaf(&mut self) -> Result<()> {
+        loop {
+            let node = self.child()?;
+            let level = node.level;
+            self.path.push((node, 0));
+            if level == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The items of a tree whose keys lie in a range, in order. Damaged blocks give one error each.
+pub(crate) struct Items<'s> {
+    cursor: Cursor<'s>,
+    end: Key,
+    /// Outcome of the search for the first item.
+    found: Option<Result<()>>,
+}
+
+impl Tree {
+    /// Returns the items from `start` to `end`, both included.
+    pub(crate) fn items<'s>(&self, store: &'s Store, start: Key, end: Key) -> Items<'s> {
+        let mut cursor = Cursor::new(store, self.id);
+        let found = Some(cursor.seek(self.root, &start));
+        Items { cursor, end, found }
+    }
+
+    /// Returns the items of one object and one type.
+    pub(crate) fn items_of<'s>(&self, store: &'s Store, object: u64, kind: u8, from: u64) -> Items<'s> {
+        self.items(store, Key::new(object, kind, from), Key::new(object, kind, u64::MAX))
+    }
+
+    /// Returns all items.
+    pub(crate) fn all<'s>(&self, store: &'s Store) -> Items<'s> {
+        self.items(store, Key::new(0, 0, 0), Key::new(u64::MAX, u8::MAX, u64::MAX))
+    }
+}
+
+impl Iterator for Items<'_> {
+    type Item = Result<Item>;
+
+    fn next(&mut self) -> Option<Result<Item>> {
+        let found = self.found.take().unwrap_or_else(|| self.cursor.advance());
+        if let Err(error) = found {
+            return Some(Err(error));
+        }
+        let item = self.cursor.item().filter(|item| item.key <= self.end);
+        if item.is_none() {
+            self.cursor.path.clear();
+        }
+        item.map(Ok)
+    }
+}

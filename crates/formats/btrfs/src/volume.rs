@@ -1,0 +1,153 @@
+//! The opened image as a [`Volume`].
+
+use crate::fs::{Fs, Root};
+use crate::logical::LogicalImage;
+use crate::subvolumes::Numbers;
+use crate::tree::Tree;
+use packfs_core::{FileType, Image, Result, Xattrs};
+use packfs_format::{
+    DirCursor, DirEntry, Extent, Facts, Finding, FormatInfo, Inode, InodeId, Opening, SpaceOwner, Volume,
+};
+use std::ops::{ControlFlow, Range};
+use std::sync::{Arc, RwLock};
+
+/// Bytes of metadata that an inode takes, about.
+const INODE_METADATA: u64 = 400;
+
+/// An opened btrfs image: one subvolume, and those below it.
+pub(crate) struct BtrfsVolume {
+    pub(crate) fs: Arc<Fs>,
+    pub(crate) image: Arc<dyn Image>,
+    /// Number of the opened subvolume.
+    pub(crate) opened: u64,
+    pub(crate) root: Root,
+    pub(crate) numbers: RwLock<Numbers>,
+}
+
+/// An inode: its tree, the number of that in ids, and its own number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    pub(crate) tree: Tree,
+    pub(crate) index: u32,
+    pub(crate) inode: u64,
+}
+
+/// Meaning of an id.
+pub(crate) enum Place {
+    Node(Node),
+    /// An empty directory that stands for a subvolume elsewhere, in this directory.
+    Empty(InodeId),
+}
+
+impl BtrfsVolume {
+    /// Opens an image.
+    pub(crate) fn open(image: Arc<dyn Image>, opening: &Opening) -> Result<Self> {
+        let fs = Arc::new(Fs::open(Arc::clone(&image), opening)?);
+        let opened = match &opening.subvolume {
+            Some(wanted) => fs.wanted_subvolume(wanted)?,
+            None => fs.default_subvolume()?,
+        };
+        let root = fs.root(opened)?;
+        let volume = BtrfsVolume { fs, image, opened, root, numbers: RwLock::default() };
+        volume.index_of(root.tree)?;
+        volume.id_of(0, opened, root.dir)?;
+        if let Place::Node(node) = volume.place(volume.root())? {
+            volume.inode_item(&node)?.wanted(FileType::Directory)?;
+        }
+        Ok(volume)
+    }
+
+    /// Returns the inode of an id that is no stand-in.
+    fn node(&self, id: InodeId, wanted: &'static str) -> Result<Node> {
+        match self.place(id)? {
+            Place::Node(node) => Ok(node),
+            Place::Empty(_) => {
+                let inode = crate::inode::EMPTY_NUMBER;
+                Err(crate::corruption::Corruption::Wanted { tree: self.opened, inode, wanted }.into())
+            }
+        }
+    }
+}
+
+impl Volume for BtrfsVolume {
+    fn format(&self) -> &'static FormatInfo {
+        &crate::INFO
+    }
+
+    fn root(&self) -> InodeId {
+        self.id_of(0, self.opened, self.root.dir).unwrap_or(InodeId(0))
+    }
+
+    fn inode(&self, id: InodeId) -> Result<Inode> {
+        match self.place(id)? {
+            Place::Node(node) => self.describe(&node),
+            Place::Empty(parent) => self.describe_empty(parent),
+        }
+    }
+
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        self.find_entry(dir, name)
+    }
+
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.each_entry(dir, from, visit)
+    }
+
+    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
+        self.target_of(&self.node(id, "symbolic link")?)
+    }
+
+    fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
+        match self.place(id)? {
+            Place::Node(node) => self.attributes(&node),
+            Place::Empty(_) => Ok(Xattrs::new()),
+        }
+    }
+
+    fn extents(
+        &self,
+        id: InodeId,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.file_extents(&self.node(id, "regular file")?, range, visit)
+    }
+
+    /// Logical addresses, each sector of which is verified when it is read.
+    fn data_image(&self) -> Option<Arc<dyn Image>> {
+        Some(Arc::new(LogicalImage::new(Arc::clone(&self.fs), self.image.name())))
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.fs.warnings.clone()
+    }
+
+    fn image_len(&self) -> Option<u64> {
+        Some(self.opened_device_len().min(self.image.len()))
+    }
+
+    fn inode_count_hint(&self) -> u64 {
+        self.root.bytes_used / INODE_METADATA
+    }
+
+    fn made_at(&self) -> Option<i64> {
+        self.fs.root(crate::disk::tree::TOP).ok().map(|root| root.made_at)
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        self.all_facts()
+    }
+
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        self.owners()
+    }
+
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        self.check_all(found)
+    }
+}
