@@ -22,6 +22,8 @@ static FORMATS: &[&dyn Format] = &[
     &packfs_format_iso9660::Iso9660,
     #[cfg(feature = "romfs")]
     &packfs_format_romfs::Romfs,
+    #[cfg(feature = "btrfs")]
+    &packfs_format_btrfs::Btrfs,
     #[cfg(feature = "cloop")]
     &packfs_format_cloop::Cloop,
     #[cfg(feature = "qcow2")]

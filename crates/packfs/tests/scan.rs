@@ -74,6 +74,7 @@ fn all_images_of_a_firmware_are_found_and_nothing_else() {
         ("squashfs-legacy", "squashfs-2.0-le.sqfs"),
         ("cramfs", "cramfs-v2-be-swapped.cramfs"),
         ("romfs", "romfs.romfs"),
+        ("btrfs", "btrfs-mixed.btrfs"),
     ] {
         if packfs::formats::by_name(format).is_some() {
             names.push((format, legacy(file)));

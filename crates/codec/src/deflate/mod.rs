@@ -10,7 +10,7 @@ mod coders;
 crate::coders::coders!(ZlibSettings, DeflateSettings; zlib_decoder, raw_decoder, padded_decoder);
 mod settings;
 
-use coders::{padded_decoder, raw_decoder};
 pub(crate) use coders::zlib_decoder;
+use coders::{padded_decoder, raw_decoder};
 pub(crate) use settings::{DEFLATE, ZLIB};
 pub use settings::{DeflateSettings, ZlibSettings, ZlibStrategy};

@@ -55,7 +55,8 @@ fn segments(src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
         let segment = start.checked_add(len).and_then(|next| src.get(start..next));
         let segment = segment.ok_or(DecodeError::Corrupt("LZO segment ends after the stored bytes"))?;
         let room = (dst.len() - written).min(sector_len.unwrap_or(*SECTOR_LENS.end()));
-        let decoded = decode::decompress_prefix(segment, &mut dst[written..][..room]).map_err(decode_error)?;
+        let decoded =
+            decode::decompress_prefix(segment, &mut dst[written..][..room]).map_err(decode_error)?;
         read = start + len;
         written += decoded;
         if read >= end {
@@ -120,14 +121,16 @@ mod tests {
             let mut encoder = Compressor::new(LzoVariant::X1, 1);
             let mut room = vec![0; 16 << 10];
             let noise = |index: u32| (index.wrapping_mul(2_654_435_761) >> 20) as u8;
-            let plain: Vec<u8> = (0..4096).map(|index| if index < 2 * extra { noise(index) } else { 0 }).collect();
+            let plain: Vec<u8> =
+                (0..4096).map(|index| if index < 2 * extra { noise(index) } else { 0 }).collect();
             let len = encoder.compress(&plain, &mut room).unwrap() + 2 * LEN_LEN;
             (4093..4096).contains(&(len % 4096))
         });
         let mut found = 0;
         for extra in crossing.take(3) {
             let noise = |index: u32| (index.wrapping_mul(2_654_435_761) >> 20) as u8;
-            let first: Vec<u8> = (0..4096).map(|index| if index < 2 * extra { noise(index) } else { 0 }).collect();
+            let first: Vec<u8> =
+                (0..4096).map(|index| if index < 2 * extra { noise(index) } else { 0 }).collect();
             let plain = [first, plain(5000)].concat();
             let mut out = vec![0; plain.len()];
             Sectors.decompress(&stored(&plain, 4096), &mut out).unwrap();

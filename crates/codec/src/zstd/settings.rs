@@ -17,10 +17,7 @@ pub(crate) static ZSTD: Codec = Codec {
     description: "Zstandard; small and fast to read, the best of both for most images",
     for_size: "zstd:22",
     for_build: "zstd:3",
-    decoding: &[
-        Decoding::new(Algorithm::Zstd, decoder),
-        Decoding::new(Algorithm::BtrfsZstd, padded_decoder),
-    ],
+    decoding: &[Decoding::new(Algorithm::Zstd, decoder), Decoding::new(Algorithm::BtrfsZstd, padded_decoder)],
 };
 
 /// `ZSTD_minCLevel()`.

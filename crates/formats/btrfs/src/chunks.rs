@@ -2,7 +2,8 @@
 
 use crate::bytes::Fields;
 use crate::corruption::Corruption;
-use crate::disk::{STRIPE_LEN, Uuid};
+use crate::disk::STRIPE_LEN;
+use crate::key::Uuid;
 use packfs_core::{Error, Result, range_at};
 use std::ops::Range;
 
@@ -127,14 +128,17 @@ impl Chunk {
         let fields = Fields(bytes);
         let (len, stripe_len, kind) = (fields.u64(0), fields.u64(0x10), fields.u64(0x18));
         let (count, sub) = (usize::from(fields.u16(0x2c)), fields.u16(0x2e));
-        let figure = |figure, found, allowed| Err(Error::from(Corruption::Chunk { at, figure, found, allowed }));
+        let figure =
+            |figure, found, allowed| Err(Error::from(Corruption::Chunk { at, figure, found, allowed }));
         if bytes.len() < HEAD_LEN {
             return figure("bytes", bytes.len() as u64, "48 and more");
         }
         if len == 0 || !len.is_multiple_of(sector_len.into()) || len > CHUNK_LEN_MAX {
             return figure("length", len, "multiples of the sector size up to 2^48");
         }
-        if !at.is_multiple_of(sector_len.into()) || at.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
+        if !at.is_multiple_of(sector_len.into())
+            || at.checked_add(len).is_none_or(|end| end > i64::MAX as u64)
+        {
             return figure("address", at, "multiples of the sector size below 2^63");
         }
         if stripe_len != STRIPE_LEN {
@@ -220,11 +224,7 @@ impl Chunk {
 
     /// Returns the bytes that it takes of each of its stripes.
     pub(crate) fn stripe_len(&self) -> u64 {
-        let len = self.len.checked_div(self.width()).unwrap_or(0);
-        match self.profile {
-            Profile::Single | Profile::Dup | Profile::Raid1 | Profile::Raid1c3 | Profile::Raid1c4 => len,
-            _ => len.checked_next_multiple_of(STRIPE_LEN).unwrap_or(len),
-        }
+        self.len.checked_div(self.width()).unwrap_or(0)
     }
 
     /// Returns the words for its contents.

@@ -1,6 +1,6 @@
 //! Faults of an image and their messages: place, value found, values allowed.
 
-use crate::disk::Key;
+use crate::key::Key;
 use packfs_format::{TRUNCATED, faults};
 use std::fmt;
 

@@ -2,7 +2,8 @@
 
 use crate::chunks::{Chunk, Stripe};
 use crate::corruption::Corruption;
-use crate::disk::{STRIPE_LEN, SuperBlock, Uuid};
+use crate::disk::{STRIPE_LEN, SuperBlock};
+use crate::key::Uuid;
 use crate::parity::Row;
 use packfs_core::{Error, Image, Result, usize_of};
 use packfs_format::Opening;
@@ -53,7 +54,8 @@ impl Devices {
             let block = &device.super_block;
             let earlier = self.devices.iter().take(index);
             for other in earlier.map(|other| &other.super_block) {
-                if (other.fsid, other.device.id, other.device.uuid) == (block.fsid, block.device.id, block.device.uuid)
+                if (other.fsid, other.device.id, other.device.uuid)
+                    == (block.fsid, block.device.id, block.device.uuid)
                 {
                     let message = format!("{} is device {} again", device.image.name(), block.device.id);
                     return Err(Error::usage(message));
@@ -62,7 +64,9 @@ impl Devices {
             if block.fsid != self.super_block().fsid && !block.is_seed() {
                 let (name, fsid) = (device.image.name(), block.fsid);
                 let message = format!("{name} belongs to the filesystem {fsid}");
-                return Err(Error::usage(message).hint(format!("the image is of {}", self.super_block().fsid)));
+                return Err(
+                    Error::usage(message).hint(format!("the image is of {}", self.super_block().fsid))
+                );
             }
         }
         Ok(())
@@ -89,7 +93,8 @@ impl Devices {
             }
         }
         if self.super_block().is_changing() {
-            self.warnings.push("a conversion of the filesystem was interrupted; some files may be unreadable".into());
+            self.warnings
+                .push("a conversion of the filesystem was interrupted; some files may be unreadable".into());
         }
     }
 
@@ -103,19 +108,10 @@ impl Devices {
 
     /// Returns the UUIDs that tree blocks may carry.
     pub(crate) fn uuids(&self) -> Vec<Uuid> {
-        let mut uuids: Vec<Uuid> = self.devices.iter().map(|device| device.super_block.metadata_uuid).collect();
+        let mut uuids: Vec<Uuid> =
+            self.devices.iter().map(|device| device.super_block.metadata_uuid).collect();
         uuids.dedup();
         uuids
-    }
-
-    /// Returns the number of devices that were given.
-    pub(crate) fn count(&self) -> usize {
-        self.devices.len()
-    }
-
-    /// Returns the length of all devices together.
-    pub(crate) fn len(&self) -> u64 {
-        self.devices.iter().fold(0, |len, device| device.image.len().saturating_add(len))
     }
 
     /// True if a device was given.
@@ -140,7 +136,8 @@ impl Devices {
     /// Reads from the device of a stripe, at an offset of the device. `at` is the logical address.
     pub(crate) fn read(&self, stripe: &Stripe, offset: u64, at: u64, buf: &mut [u8]) -> Result<()> {
         let Some(device) = self.get(stripe.device, stripe.uuid) else {
-            let message = format!("logical address {at:#x} lies on device {}, which is not given", stripe.device);
+            let message =
+                format!("logical address {at:#x} lies on device {}, which is not given", stripe.device);
             return Err(Error::failed(message).hint("--device FILE adds a device"));
         };
         let end = offset.saturating_add(buf.len() as u64);
@@ -173,7 +170,8 @@ impl Devices {
         let in_stripe = row.saturating_mul(STRIPE_LEN).saturating_add(offset % STRIPE_LEN);
         // From the second computation on of RAID 6, one more column is taken to be wrong.
         let distrusted = copy.checked_sub(2).map(|index| index as u64);
-        let distrusted = distrusted.map(|index| if index >= wanted { index.saturating_add(1) } else { index });
+        let distrusted =
+            distrusted.map(|index| if index >= wanted { index.saturating_add(1) } else { index });
         let mut failed = None;
         let mut column = |column: u64| {
             if column == wanted || Some(column) == distrusted {

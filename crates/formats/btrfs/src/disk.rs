@@ -3,8 +3,8 @@
 use crate::bytes::Fields;
 use crate::checksum::{Checksum, SUM_ROOM};
 use crate::corruption::Corruption;
+use crate::key::Uuid;
 use packfs_core::{Error, Image, Result};
-use std::fmt;
 
 /// Magic bytes of a superblock.
 pub(crate) const MAGIC: [u8; 8] = *b"_BHRfS_M";
@@ -94,54 +94,11 @@ pub(crate) mod tree {
     pub(crate) const LAST_FREE: u64 = -256_i64 as u64;
     /// Object of the items in the tree of checksums.
     pub(crate) const CHECKSUM_OBJECT: u64 = -10_i64 as u64;
-    pub(crate) const LOG: u64 = -6_i64 as u64;
-    pub(crate) const DATA_RELOC: u64 = -9_i64 as u64;
     pub(crate) const RELOC: u64 = -8_i64 as u64;
 
     /// True for trees of files.
     pub(crate) fn is_subvolume(id: u64) -> bool {
         id == TOP || (FIRST_FREE..=LAST_FREE).contains(&id)
-    }
-}
-
-/// Key of an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Key {
-    pub(crate) object: u64,
-    pub(crate) kind: u8,
-    pub(crate) offset: u64,
-}
-
-impl Key {
-    /// Bytes of a key.
-    pub(crate) const LEN: usize = 17;
-
-    pub(crate) fn new(object: u64, kind: u8, offset: u64) -> Key {
-        Key { object, kind, offset }
-    }
-
-    pub(crate) fn read(fields: Fields<'_>) -> Key {
-        Key { object: fields.u64(0), kind: fields.u8(8), offset: fields.u64(9) }
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({} {} {})", self.object, self.kind, self.offset)
-    }
-}
-
-/// UUID, displayed in the usual form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Uuid(pub(crate) [u8; 16]);
-
-impl fmt::Display for Uuid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, byte) in self.0.iter().enumerate() {
-            let dash = if matches!(index, 4 | 6 | 8 | 10) { "-" } else { "" };
-            write!(f, "{dash}{byte:02x}")?;
-        }
-        Ok(())
     }
 }
 
@@ -186,7 +143,6 @@ pub(crate) struct DeviceItem {
     pub(crate) id: u64,
     pub(crate) len: u64,
     pub(crate) uuid: Uuid,
-    pub(crate) fsid: Uuid,
 }
 
 impl DeviceItem {
@@ -194,12 +150,7 @@ impl DeviceItem {
     pub(crate) const LEN: usize = 98;
 
     pub(crate) fn read(fields: Fields<'_>) -> DeviceItem {
-        DeviceItem {
-            id: fields.u64(0),
-            len: fields.u64(8),
-            uuid: Uuid(fields.array(0x42)),
-            fsid: Uuid(fields.array(0x52)),
-        }
+        DeviceItem { id: fields.u64(0), len: fields.u64(8), uuid: Uuid(fields.array(0x42)) }
     }
 }
 
@@ -257,8 +208,7 @@ impl SuperBlock {
             generation,
             root: RootPlace { at: fields.u64(0x50), level: fields.u8(0xc6), generation },
             chunks: RootPlace { at: fields.u64(0x58), level: fields.u8(0xc7), generation: fields.u64(0xa4) },
-            log: (log.at != 0)
-                .then_some(RootPlace { generation: generation.saturating_add(1), ..log }),
+            log: (log.at != 0).then_some(RootPlace { generation: generation.saturating_add(1), ..log }),
             total_bytes: fields.u64(0x70),
             bytes_used: fields.u64(0x78),
             device_count: fields.u64(0x88),
@@ -291,7 +241,12 @@ impl SuperBlock {
         }
         let system_len = u64::from(fields.u32(0xa0));
         for (name, found, is_sound, allowed) in [
-            ("sector size", self.sector_len.into(), is_size(self.sector_len, 2), "powers of 2 from 2048 to 65536"),
+            (
+                "sector size",
+                self.sector_len.into(),
+                is_size(self.sector_len, 2),
+                "powers of 2 from 2048 to 65536",
+            ),
             ("node size", self.node_len.into(), is_size(self.node_len, 4), "powers of 2 from 4096 to 65536"),
             ("level of the root tree", self.root.level.into(), self.root.level < LEVELS_MAX, "0 to 7"),
             ("level of the chunk tree", self.chunks.level.into(), self.chunks.level < LEVELS_MAX, "0 to 7"),

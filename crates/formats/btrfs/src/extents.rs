@@ -2,7 +2,8 @@
 
 use crate::bytes::Fields;
 use crate::corruption::Corruption;
-use crate::disk::{Key, kind};
+use crate::disk::kind;
+use crate::key::Key;
 use crate::tree::Item;
 use crate::volume::{BtrfsVolume, Node};
 use packfs_codec::{Algorithm, BlockRef, DecodedLen};
@@ -107,7 +108,12 @@ impl FileExtent {
         Ok(extent)
     }
 
-    fn inline(item: &Item, algorithm: Option<Algorithm>, ram_len: u64, sector_len: u64) -> Result<FileExtent> {
+    fn inline(
+        item: &Item,
+        algorithm: Option<Algorithm>,
+        ram_len: u64,
+        sector_len: u64,
+    ) -> Result<FileExtent> {
         let place = item.place();
         let stored_len = item.bytes().len().saturating_sub(INLINE_AT) as u64;
         // Kernels of old wrote wrong lengths of inline data that is not compressed.

@@ -2,7 +2,7 @@
 
 use crate::disk::{COMPAT_RO, INCOMPAT, feature_names};
 use crate::volume::BtrfsVolume;
-use packfs_core::{Image, Result, escaped};
+use packfs_core::{Result, escaped};
 use packfs_format::{FactValue, Facts};
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ const SUBVOLUMES_MAX: usize = 10_000;
 impl BtrfsVolume {
     /// Returns the length of the opened device.
     pub(crate) fn opened_device_len(&self) -> u64 {
-        let is_opened = |device: &&crate::disk::DeviceItem| self.fs.store.devices.is_opened(device.id, device.uuid);
+        let is_opened =
+            |device: &&crate::disk::DeviceItem| self.fs.store.devices.is_opened(device.id, device.uuid);
         self.fs.devices.iter().find(is_opened).map_or(self.image.len(), |device| device.len)
     }
 

@@ -4,7 +4,8 @@ use crate::bytes::Fields;
 use crate::chunks::{Chunk, Chunks};
 use crate::corruption::Corruption;
 use crate::devices::Devices;
-use crate::disk::{DeviceItem, Key, RootPlace, kind, tree};
+use crate::disk::{DeviceItem, RootPlace, kind, tree};
+use crate::key::Key;
 use crate::store::Store;
 use crate::tree::{Item, Tree};
 use packfs_core::{Error, ErrorKind, Image, Result};
@@ -16,6 +17,9 @@ use std::sync::atomic::AtomicU64;
 const ROOT_LEN_MIN: usize = 239;
 /// Bytes of it with the UUIDs of a subvolume.
 const ROOT_LEN: usize = 439;
+
+/// Remark about changes after the last commit.
+const LOG_WARNING: &str = "the image was not unmounted; changes synced after the last commit are not read";
 
 /// Devices, chunks, and trees.
 pub(crate) struct Fs {
@@ -40,8 +44,7 @@ pub(crate) struct Root {
     pub(crate) is_read_only: bool,
     /// Bytes of its blocks.
     pub(crate) bytes_used: u64,
-    pub(crate) uuid: Option<crate::disk::Uuid>,
-    pub(crate) parent_uuid: Option<crate::disk::Uuid>,
+    pub(crate) parent_uuid: Option<crate::key::Uuid>,
     /// Time of creation, in seconds since 1970.
     pub(crate) made_at: i64,
     /// Names that lead to it; 0 while it is deleted.
@@ -64,15 +67,11 @@ impl Fs {
                 device.id, device.uuid
             ));
         }
+        if block.log.is_some() {
+            warnings.push(LOG_WARNING.into());
+        }
         let roots = Tree { id: tree::ROOT, root: block.root };
-        let mut fs = Fs {
-            store,
-            roots,
-            sums: None,
-            devices: listed,
-            healed: AtomicU64::new(0),
-            warnings,
-        };
+        let mut fs = Fs { store, roots, sums: None, devices: listed, healed: AtomicU64::new(0), warnings };
         match fs.root(tree::CHECKSUMS) {
             Ok(sums) => fs.sums = Some(sums.tree),
             Err(error) if error.kind() == ErrorKind::Corrupt => {
@@ -99,9 +98,9 @@ impl Fs {
 
     /// Returns the subvolume that Linux mounts by default.
     pub(crate) fn default_subvolume(&self) -> Result<u64> {
-        let key = Key::new(tree::ROOT_DIR, kind::DIR_ITEM, crate::dir::name_hash(b"default"));
+        let key = Key::new(tree::ROOT_DIR, kind::DIR_ITEM, crate::entry::name_hash(b"default"));
         let Some(item) = self.roots.get(&self.store, &key)? else { return Ok(tree::TOP) };
-        for entry in crate::dir::entries(&item) {
+        for entry in crate::entry::entries(&item) {
             let entry = entry?;
             if entry.name == b"default" && entry.location.kind == kind::ROOT_ITEM {
                 return Ok(entry.location.object);
@@ -124,7 +123,7 @@ impl Root {
         let id = item.key.object;
         let root = RootPlace { at: fields.u64(0xb0), level: fields.u8(0xee), generation: fields.u64(0xa0) };
         let uuid = |at| {
-            let uuid = crate::disk::Uuid(fields.array(at));
+            let uuid = crate::key::Uuid(fields.array(at));
             (bytes.len() >= ROOT_LEN && uuid.0 != [0; 16]).then_some(uuid)
         };
         Ok(Root {
@@ -132,7 +131,6 @@ impl Root {
             dir: fields.u64(0xa8),
             is_read_only: fields.u64(0xd0) & 1 != 0,
             bytes_used: fields.u64(0xc0),
-            uuid: uuid(0xf7),
             parent_uuid: uuid(0x107),
             made_at: fields.u64(0x153).cast_signed(),
             refs: fields.u32(0xd8),

@@ -2,8 +2,10 @@
 
 use crate::bytes::Fields;
 use crate::corruption::Corruption;
-use crate::disk::{Key, kind};
-use crate::volume::{BtrfsVolume, Node};
+use crate::disk::kind;
+use crate::key::Key;
+use crate::numbers::EMPTY_NUMBER;
+use crate::volume::{BtrfsVolume, Node, Place};
 use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp};
 use packfs_format::{Inode, InodeId, InodeKind};
 
@@ -11,8 +13,6 @@ use packfs_format::{Inode, InodeId, InodeKind};
 const INODE_LEN: usize = 160;
 /// Nanoseconds of a second.
 const NANOS: u32 = 1_000_000_000;
-/// Inode number that Linux shows for a subvolume that has none of its own here.
-pub(crate) const EMPTY_NUMBER: u64 = 2;
 
 /// Fields of an inode that was checked.
 #[derive(Clone, Copy, Debug)]
@@ -123,8 +123,8 @@ impl BtrfsVolume {
     /// and time of the directory around it.
     pub(crate) fn describe_empty(&self, parent: InodeId) -> Result<Inode> {
         let meta = match self.place(parent)? {
-            crate::volume::Place::Node(node) => self.inode_item(&node)?.meta(),
-            crate::volume::Place::Empty(_) => Meta::default(),
+            Place::Node(node) => self.inode_item(&node)?.meta(),
+            Place::Empty(_) => Meta::default(),
         };
         Ok(Inode {
             kind: InodeKind::Directory,

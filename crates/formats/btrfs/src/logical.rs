@@ -4,8 +4,9 @@
 use crate::bytes::Fields;
 use crate::chunks::{Chunk, DATA, METADATA};
 use crate::corruption::Corruption;
-use crate::disk::{Key, kind, tree};
+use crate::disk::{kind, tree};
 use crate::fs::Fs;
+use crate::key::Key;
 use crate::tree::Item;
 use packfs_core::{Error, ErrorKind, Image, Result, len_of, usize_of};
 use std::ops::Range;
@@ -174,7 +175,7 @@ impl Fs {
         let mut header = [0; 0x38];
         let is_read = self.store.read_copy(at, 0, &mut header).is_ok();
         is_read && Fields(&header).u64(0x30) == at && {
-            let uuid = crate::disk::Uuid(Fields(&header).array(0x20));
+            let uuid = crate::key::Uuid(Fields(&header).array(0x20));
             self.store.devices.uuids().contains(&uuid)
         }
     }

@@ -4,7 +4,8 @@
 
 use crate::bytes::Fields;
 use crate::corruption::Corruption;
-use crate::disk::{Key, LEVELS_MAX, Uuid};
+use crate::disk::LEVELS_MAX;
+use crate::key::{Key, Uuid};
 use packfs_core::Result;
 
 /// Bytes of the header of a block.
@@ -53,7 +54,11 @@ impl Node {
         let (generation, owner) = (fields.u64(0x50), fields.u64(0x58));
         let node = Node { at, level, generation, owner, count, bytes };
         node.check_keys()?;
-        if level == 0 { node.check_items()? } else { node.check_pointers(sector_len)? }
+        if level == 0 {
+            node.check_items()?
+        } else {
+            node.check_pointers(sector_len)?
+        }
         Ok(node)
     }
 

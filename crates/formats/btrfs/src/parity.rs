@@ -122,8 +122,9 @@ mod tests {
 
     #[test]
     fn computes_each_missing_column_and_pair() {
-        let columns: Vec<Vec<u8>> =
-            (0..5_u8).map(|index| (0..9_u8).map(|at| at.wrapping_mul(73) ^ index.wrapping_mul(201)).collect()).collect();
+        let columns: Vec<Vec<u8>> = (0..5_u8)
+            .map(|index| (0..9_u8).map(|at| at.wrapping_mul(73) ^ index.wrapping_mul(201)).collect())
+            .collect();
         let (mut p, mut q) = (vec![0; 9], vec![0; 9]);
         for (index, column) in columns.iter().enumerate() {
             add(&mut p, column);

@@ -1,10 +1,10 @@
 //! Owners of the bytes of the opened device.
 
 use crate::bytes::Fields;
-use crate::chunks::{Chunk, DATA, METADATA, Profile};
+use crate::chunks::{Chunk, Profile};
 use crate::disk::{COPIES_AT, STRIPE_LEN, SUPER_AT, SUPER_LEN, kind, tree};
 use crate::volume::BtrfsVolume;
-use packfs_core::{Image, Result, range_at};
+use packfs_core::{Result, range_at};
 use packfs_format::{SpaceOwner, space_owners};
 use std::ops::Range;
 
@@ -19,7 +19,9 @@ impl Claims {
     fn add(&mut self, range: Range<u64>, owner: &'static str) {
         let is_full = self.0.len() >= CLAIMS_MAX;
         match self.0.last_mut() {
-            Some((last, own)) if *own == owner && (last.end == range.start || is_full && last.end < range.start) => {
+            Some((last, own))
+                if *own == owner && (last.end == range.start || is_full && last.end < range.start) =>
+            {
                 last.end = range.end;
             }
             _ => self.0.push((range, owner)),
@@ -77,7 +79,14 @@ impl BtrfsVolume {
         }
     }
 
-    fn claim_parities(&self, chunk: &Chunk, offset: u64, room: u64, owner: &'static str, claims: &mut Claims) {
+    fn claim_parities(
+        &self,
+        chunk: &Chunk,
+        offset: u64,
+        room: u64,
+        owner: &'static str,
+        claims: &mut Claims,
+    ) {
         let row = (offset / STRIPE_LEN).checked_div(chunk.width()).unwrap_or(0);
         let start = row.saturating_mul(STRIPE_LEN).saturating_add(offset % STRIPE_LEN);
         let parity = if owner == "metadata" { "metadata" } else { "parity" };
@@ -88,7 +97,14 @@ impl BtrfsVolume {
         }
     }
 
-    fn claim_spot(&self, chunk: &Chunk, stripe: usize, range: Range<u64>, owner: &'static str, claims: &mut Claims) {
+    fn claim_spot(
+        &self,
+        chunk: &Chunk,
+        stripe: usize,
+        range: Range<u64>,
+        owner: &'static str,
+        claims: &mut Claims,
+    ) {
         let Some(stripe) = chunk.stripes.get(stripe) else { return };
         if self.fs.store.devices.is_opened(stripe.device, stripe.uuid) {
             let place = |at: u64| stripe.at.saturating_add(at);

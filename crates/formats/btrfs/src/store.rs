@@ -1,10 +1,11 @@
 //! Logical addresses: tree blocks that are verified, and data in all of its copies.
 
+use crate::checksum::SUM_ROOM;
 use crate::chunks::{Chunk, Chunks};
 use crate::corruption::Corruption;
 use crate::devices::Devices;
-use crate::checksum::SUM_ROOM;
-use crate::disk::{Key, RootPlace, SuperBlock, Uuid, tree};
+use crate::disk::{RootPlace, SuperBlock, tree};
+use crate::key::{Key, Uuid};
 use crate::node::Node;
 use packfs_core::{Error, ErrorKind, Result, usize_of};
 use packfs_format::BlockCache;

@@ -5,61 +5,20 @@
 
 use crate::bytes::Fields;
 use crate::corruption::Corruption;
-use crate::disk::{Key, kind, tree};
+use crate::disk::{kind, tree};
 use crate::fs::{Fs, Root};
+use crate::key::Key;
+use crate::numbers::ROWS_MAX;
 use crate::tree::Tree;
-use crate::volume::{BtrfsVolume, Node, Place};
+use crate::volume::{BtrfsVolume, Node};
 use packfs_core::{Error, ErrorKind, Result};
 use packfs_format::InodeId;
-use std::collections::HashMap;
 use std::sync::PoisonError;
 
-/// Bits of inode numbers in an id.
-const INODE_BITS: u32 = 40;
-/// Trees and directories without an inode, at most.
-const ROWS_MAX: usize = 1 << 20;
-/// Set in the ids of directories without an inode.
-const EMPTY: u64 = 1 << 62;
 /// Bytes of a reference before its name.
 const REF_LEN: usize = 18;
 /// Subvolumes within each other, at most.
 const DEPTH_MAX: usize = 1024;
-
-/// Numbers that ids are made of.
-#[derive(Default)]
-pub(crate) struct Numbers {
-    /// Trees in the order in which they were met; the opened one first.
-    trees: Vec<Tree>,
-    by_id: HashMap<u64, u32>,
-    /// Directories that stand for subvolumes elsewhere: the directory around each.
-    empty: Vec<InodeId>,
-    by_entry: HashMap<(u32, u64), u64>,
-}
-
-impl Numbers {
-    fn index_of(&mut self, tree: Tree) -> Option<u32> {
-        if let Some(index) = self.by_id.get(&tree.id) {
-            return Some(*index);
-        }
-        let index = u32::try_from(self.trees.len()).ok().filter(|_| self.trees.len() < ROWS_MAX)?;
-        self.trees.push(tree);
-        self.by_id.insert(tree.id, index);
-        Some(index)
-    }
-
-    fn empty_id(&mut self, index: u32, child: u64, dir: InodeId) -> Option<InodeId> {
-        if let Some(row) = self.by_entry.get(&(index, child)) {
-            return Some(InodeId(EMPTY | row));
-        }
-        let row = self.empty.len();
-        if row >= ROWS_MAX {
-            return None;
-        }
-        self.empty.push(dir);
-        self.by_entry.insert((index, child), row as u64);
-        Some(InodeId(EMPTY | row as u64))
-    }
-}
 
 /// A reference to a subvolume: the directory and the name of its entry.
 #[derive(Clone, Debug)]
@@ -71,30 +30,6 @@ pub(crate) struct Reference {
 }
 
 impl BtrfsVolume {
-    /// Returns the id of an inode.
-    pub(crate) fn id_of(&self, index: u32, tree: u64, inode: u64) -> Result<InodeId> {
-        if inode >> INODE_BITS != 0 {
-            return Err(Corruption::Number { tree, inode }.into());
-        }
-        Ok(InodeId(u64::from(index) << INODE_BITS | inode))
-    }
-
-    /// Returns the inode that an id means.
-    pub(crate) fn place(&self, id: InodeId) -> Result<Place> {
-        let numbers = self.numbers.read().unwrap_or_else(PoisonError::into_inner);
-        let found = if id.0 & EMPTY == 0 {
-            let index = id.0 >> INODE_BITS;
-            let tree = usize::try_from(index).ok().and_then(|index| numbers.trees.get(index));
-            let inode = id.0 & (1_u64 << INODE_BITS).wrapping_sub(1);
-            let index = u32::try_from(index).unwrap_or(u32::MAX);
-            tree.map(|tree| Place::Node(Node { tree: *tree, index, inode }))
-        } else {
-            let row = usize::try_from(id.0 & !EMPTY).ok();
-            row.and_then(|row| numbers.empty.get(row)).map(|dir| Place::Empty(*dir))
-        };
-        found.ok_or_else(|| Corruption::NoTree { id: id.0 }.into())
-    }
-
     /// Returns the number of a tree.
     pub(crate) fn index_of(&self, tree: Tree) -> Result<u32> {
         let mut numbers = self.numbers.write().unwrap_or_else(PoisonError::into_inner);

@@ -3,7 +3,8 @@
 //! Invariant: levels fall on each step down, and keys rise from leaf to leaf, so every walk ends.
 
 use crate::corruption::{Corruption, ItemPlace};
-use crate::disk::{Key, LEVELS_MAX, RootPlace};
+use crate::disk::{LEVELS_MAX, RootPlace};
+use crate::key::Key;
 use crate::node::Node;
 use crate::store::{Pointer, Store};
 use packfs_core::Result;
@@ -48,11 +49,6 @@ impl Item {
     /// Returns the logical address of its bytes.
     pub(crate) fn at(&self) -> u64 {
         self.leaf.at.saturating_add(self.leaf.item_at(self.slot) as u64)
-    }
-
-    /// Returns the leaf that it lies in.
-    pub(crate) fn leaf(&self) -> &Node {
-        &self.leaf
     }
 
     /// Returns its bytes, at least `min` of them.

@@ -1,15 +1,16 @@
 //! The opened image as a [`Volume`].
 
+use crate::corruption::Corruption;
 use crate::fs::{Fs, Root};
 use crate::logical::LogicalImage;
-use crate::subvolumes::Numbers;
+use crate::numbers::{EMPTY, EMPTY_NUMBER, INODE_BITS, Numbers};
 use crate::tree::Tree;
 use packfs_core::{FileType, Image, Result, Xattrs};
 use packfs_format::{
     DirCursor, DirEntry, Extent, Facts, Finding, FormatInfo, Inode, InodeId, Opening, SpaceOwner, Volume,
 };
 use std::ops::{ControlFlow, Range};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Bytes of metadata that an inode takes, about.
 const INODE_METADATA: u64 = 400;
@@ -57,13 +58,37 @@ impl BtrfsVolume {
         Ok(volume)
     }
 
+    /// Returns the id of an inode.
+    pub(crate) fn id_of(&self, index: u32, tree: u64, inode: u64) -> Result<InodeId> {
+        if inode >> INODE_BITS != 0 {
+            return Err(Corruption::Number { tree, inode }.into());
+        }
+        Ok(InodeId(u64::from(index) << INODE_BITS | inode))
+    }
+
+    /// Returns the inode that an id means.
+    pub(crate) fn place(&self, id: InodeId) -> Result<Place> {
+        let numbers = self.numbers.read().unwrap_or_else(PoisonError::into_inner);
+        let found = if id.0 & EMPTY == 0 {
+            let index = id.0 >> INODE_BITS;
+            let tree = usize::try_from(index).ok().and_then(|index| numbers.trees.get(index));
+            let inode = id.0 & (1_u64 << INODE_BITS).wrapping_sub(1);
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            tree.map(|tree| Place::Node(Node { tree: *tree, index, inode }))
+        } else {
+            let row = usize::try_from(id.0 & !EMPTY).ok();
+            row.and_then(|row| numbers.empty.get(row)).map(|dir| Place::Empty(*dir))
+        };
+        found.ok_or_else(|| Corruption::NoTree { id: id.0 }.into())
+    }
+
     /// Returns the inode of an id that is no stand-in.
     fn node(&self, id: InodeId, wanted: &'static str) -> Result<Node> {
         match self.place(id)? {
             Place::Node(node) => Ok(node),
             Place::Empty(_) => {
-                let inode = crate::inode::EMPTY_NUMBER;
-                Err(crate::corruption::Corruption::Wanted { tree: self.opened, inode, wanted }.into())
+                let inode = EMPTY_NUMBER;
+                Err(Corruption::Wanted { tree: self.opened, inode, wanted }.into())
             }
         }
     }

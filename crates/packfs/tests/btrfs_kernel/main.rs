@@ -1,0 +1,137 @@
+//! btrfs as Linux writes and reads it, beside what packfs reads: equal walks, equal contents.
+
+mod made;
+
+use made::{Made, Row, in_threads, make, may_run};
+use packfs_core::{ErrorKind, FileType, Silent};
+use packfs_testkit::{Compare, Snapshot, snapshot_tree};
+use std::os::unix::fs::MetadataExt;
+
+/// Directories that stand for the nested subvolume in snapshots of its parent. Linux gives them the
+/// current time.
+const ELSEWHERE: [&[u8]; 2] = [b"snapshot/nested", b"d/e/writable/nested"];
+
+/// Link counts of directories are 1 in btrfs, and counted here.
+const COMPARE: Compare = Compare { dir_links: false, ..Compare::ALL };
+
+const fn row(name: &'static str, mkfs: &'static str, mount: &'static str, devices: usize) -> Row {
+    Row { name, mkfs, mount, devices }
+}
+
+const FEATURES: &[Row] = &[
+    row("zlib", "", "compress-force=zlib", 1),
+    row("lzo, xxhash", "--csum xxhash", "compress-force=lzo", 1),
+    row("zstd, sha256", "--csum sha256", "compress-force=zstd", 1),
+    row("not compressed, blake2", "--csum blake2", "defaults", 1),
+    row("without checksums of data", "", "nodatacow", 1),
+    row("mixed groups", "-M -n 4096", "compress-force=zstd", 1),
+    row("nodes of 64 KiB, zlib", "-n 65536", "compress-force=zlib:9", 1),
+    row("nodes of 4 KiB, lzo", "-n 4096", "compress-force=lzo", 1),
+    row("without later features", "-O ^no-holes,^extref,^skinny-metadata -R ^free-space-tree", "defaults", 1),
+    row("inline up to a sector", "-d single -m single", "max_inline=4095,compress=zstd:15", 1),
+];
+
+const PROFILES: &[Row] = &[
+    row("raid0 of three", "-d raid0 -m raid1", "defaults", 3),
+    row("raid1", "-d raid1 -m raid1", "compress-force=zstd", 2),
+    row("raid1c3", "-d raid1c3 -m raid1c3", "defaults", 3),
+    row("raid1c4", "-d raid1c4 -m raid1c4", "compress-force=lzo", 4),
+    row("raid10", "-d raid10 -m raid10", "compress-force=zlib", 4),
+    row("raid5", "-d raid5 -m raid5", "defaults", 3),
+    row("raid6", "-d raid6 -m raid6", "compress-force=zstd", 4),
+    row("raid6 of five, metadata in copies", "-d raid6 -m raid1c3", "defaults", 5),
+    row("single on two", "-d single -m dup", "defaults", 2),
+];
+
+/// Reads all of an image; `left_out` are devices that are not given.
+fn read(made: &Made, left_out: &[usize]) -> Snapshot {
+    let opened = made.open(left_out).unwrap_or_else(|e| panic!("{}: {e}", made.name));
+    let loaded = opened.load(&Silent).unwrap_or_else(|e| panic!("{}: {e}", made.name));
+    snapshot_tree(&loaded.tree, &**opened.engine())
+}
+
+fn without_times_elsewhere(mut snapshot: Snapshot) -> Snapshot {
+    for path in ELSEWHERE {
+        let row = snapshot.0.get_mut(path).expect("the subvolume elsewhere");
+        assert_eq!(row.file_type, FileType::Directory);
+        row.mtime = Default::default();
+    }
+    snapshot
+}
+
+/// Compares all names, attributes, and contents, and the blocks that `stat` reports.
+fn agrees(made: &Made) -> Snapshot {
+    let mount = made.mount("").unwrap_or_else(|e| panic!("{}: {e}", made.name));
+    let expected = without_times_elsewhere(packfs_testkit::snapshot_dir(&mount.path()));
+    let found = without_times_elsewhere(read(made, &[]));
+    found.assert_same(&expected, COMPARE, made.name);
+    assert!(expected.0.len() > 10_400, "{}: {} names", made.name, expected.0.len());
+    let opened = made.open(&[]).unwrap();
+    for name in ["text", "sparse", "reserved", "parts", "inline", "inline-extended", "symlink", "d", "block"]
+    {
+        let inode = opened.volume().inode(opened.find(name).unwrap()).unwrap();
+        let stat = mount.path().join(name).symlink_metadata().unwrap();
+        assert_eq!((inode.sectors, inode.number), (stat.blocks(), stat.ino()), "{}: {name}", made.name);
+    }
+    let mut findings = Vec::new();
+    opened.volume().check(&mut |finding| findings.push(finding)).unwrap();
+    assert_eq!(findings, [], "{}", made.name);
+    found
+}
+
+#[test]
+fn agrees_with_the_kernel_on_every_feature() {
+    if may_run() {
+        in_threads(FEATURES, |row| {
+            agrees(&make(row, Some("filled")));
+        });
+    }
+}
+
+#[test]
+fn agrees_with_the_kernel_on_every_profile_also_without_the_devices_that_it_can_miss() {
+    if !may_run() {
+        return;
+    }
+    in_threads(PROFILES, |row| {
+        let made = make(row, Some("filled"));
+        let expected = agrees(&made);
+        let missing: &[&[usize]] = match row.name {
+            "raid1" => &[&[0], &[1]],
+            "raid1c3" => &[&[0, 1], &[1, 2]],
+            "raid1c4" => &[&[0, 1, 3]],
+            "raid10" => &[&[0], &[2]],
+            "raid5" => &[&[0], &[1], &[2]],
+            "raid6" => &[&[0, 1], &[2, 3], &[1, 3], &[2]],
+            "raid6 of five, metadata in copies" => &[&[0, 4], &[1, 2]],
+            _ => &[],
+        };
+        for left_out in missing {
+            read_without(&made, left_out, &expected);
+        }
+        if row.name == "raid0 of three" {
+            fails_file_by_file(&made);
+        }
+    });
+}
+
+fn read_without(made: &Made, left_out: &[usize], expected: &Snapshot) {
+    let what = format!("{} without {left_out:?}", made.name);
+    let warnings = made.open(left_out).unwrap_or_else(|e| panic!("{what}: {e}")).warnings();
+    assert_eq!(
+        warnings.iter().filter(|text| text.contains("is not given")).count(),
+        left_out.len(),
+        "{what}"
+    );
+    let found = without_times_elsewhere(read(made, left_out));
+    found.assert_same(expected, COMPARE, &what);
+}
+
+/// Everything is listed, and files on the missing device fail alone.
+fn fails_file_by_file(made: &Made) {
+    let opened = made.open(&[1]).unwrap();
+    let error = opened.read("random").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Failed, "{error}");
+    assert!(error.to_string().contains("which is not given"), "{error}");
+    assert_eq!(opened.read("inline").unwrap().len(), 2000);
+}
