@@ -31,6 +31,8 @@ mod parity;
 mod space;
 mod store;
 mod subvolumes;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod volume;
 

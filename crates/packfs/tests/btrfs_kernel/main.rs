@@ -27,7 +27,7 @@ const FEATURES: &[Row] = &[
     row("mixed groups", "-M -n 4096", "compress-force=zstd", 1),
     row("nodes of 64 KiB, zlib", "-n 65536", "compress-force=zlib:9", 1),
     row("nodes of 4 KiB, lzo", "-n 4096", "compress-force=lzo", 1),
-    row("without later features", "-O ^no-holes,^extref,^skinny-metadata -R ^free-space-tree", "defaults", 1),
+    row("without later features", "-O ^no-holes,^skinny-metadata -R ^free-space-tree", "defaults", 1),
     row("inline up to a sector", "-d single -m single", "max_inline=4095,compress=zstd:15", 1),
 ];
 

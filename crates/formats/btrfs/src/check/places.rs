@@ -1,6 +1,7 @@
 //! Places: chunks on devices, and extents in chunks.
 
 use super::taken;
+use crate::corruption::Corruption;
 use crate::disk::{kind, tree};
 use crate::fs::Fs;
 use packfs_core::{Result, range_at};
@@ -9,7 +10,27 @@ use packfs_format::check::Report;
 /// Checks that stripes lie on their devices and do not overlap, nor extents.
 pub(super) fn check(fs: &Fs, report: &mut Report<'_>) -> Result<()> {
     stripes(fs, report);
-    extents(fs, report)
+    extents(fs, report)?;
+    sums(fs, report);
+    Ok(())
+}
+
+/// Checks that each sector has one checksum.
+fn sums(fs: &Fs, report: &mut Report<'_>) {
+    let Some(sums) = fs.sums else { return };
+    let mut end = 0;
+    // Damaged blocks were reported.
+    let items = sums.items_of(&fs.store, tree::CHECKSUM_OBJECT, kind::EXTENT_CSUM, 0).flatten();
+    for item in items {
+        let range = fs.sums_in(&item);
+        if range.start < end {
+            report.error(item.place(), Corruption::SumPlace { at: range.start });
+        }
+        end = range.end;
+        if report.is_full() {
+            break;
+        }
+    }
 }
 
 fn stripes(fs: &Fs, report: &mut Report<'_>) {
