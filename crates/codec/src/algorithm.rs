@@ -68,8 +68,8 @@ algorithms! {
     /// [`Algorithm::Zlib`] in sectors of btrfs: bytes after the stream are ignored, and zeros
     /// complete what it decodes to.
     BtrfsZlib = "btrfs-zlib",
-    /// LZO1X of btrfs: a length of all, then for each sector of data its stored length and a stream;
-    /// completed by zeros.
+    /// LZO1X of btrfs: a length of all, then for each sector of data its stored length and a
+    /// stream; completed by zeros.
     BtrfsLzo = "btrfs-lzo",
     /// [`Algorithm::Zstd`] in sectors of btrfs, as [`Algorithm::BtrfsZlib`].
     BtrfsZstd = "btrfs-zstd",
