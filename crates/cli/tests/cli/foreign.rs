@@ -12,7 +12,7 @@ fn assert_refused(run: &Run, what: &str, hint: &str) {
 }
 
 /// A script that makes `file`, the program it needs, what the file is, and a part of the hint.
-const MADE: [(&str, &str, &str, &str); 23] = [
+const MADE: [(&str, &str, &str, &str); 22] = [
     ("mkfs.ext4", "truncate -s 8M file && mkfs.ext4 -q -F file", "an ext4 filesystem", "packfs pack /mnt"),
     (
         "mkfs.ext4",
