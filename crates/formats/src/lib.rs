@@ -28,6 +28,16 @@ static FORMATS: &[&dyn Format] = &[
     &packfs_format_cloop::Cloop,
     #[cfg(feature = "qcow2")]
     &packfs_format_qcow2::Qcow2,
+    #[cfg(feature = "disks")]
+    &packfs_format_disks::AndroidSparse,
+    #[cfg(feature = "disks")]
+    &packfs_format_disks::Vhd,
+    #[cfg(feature = "disks")]
+    &packfs_format_disks::Vhdx,
+    #[cfg(feature = "disks")]
+    &packfs_format_disks::Vmdk,
+    #[cfg(feature = "disks")]
+    &packfs_format_disks::Vdi,
     #[cfg(feature = "partitions")]
     &packfs_format_partitions::Partitions,
 ];

@@ -197,9 +197,9 @@ impl OpenOptions {
 
 /// Endings of names that promise a tree, beside those of formats: what has one and is none may be
 /// damaged.
-const TREE_EXTENSIONS: [&str; 24] = [
+const TREE_EXTENSIONS: [&str; 23] = [
     "tar", "tgz", "txz", "tbz", "tbz2", "tzst", "tlz", "gz", "xz", "zst", "bz2", "lz4", "lz", "lzma", "z",
-    "manifest", "img", "image", "raw", "zip", "cpio", "vmdk", "snap", "appimage",
+    "manifest", "img", "image", "raw", "zip", "cpio", "snap", "appimage",
 ];
 
 /// A file that is nothing that can be packed.

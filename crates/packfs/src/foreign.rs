@@ -54,12 +54,6 @@ impl Foreign {
         if image.len() >= 512 && head.holds(&**image, image.len() - 512, b"koly") {
             return Some(what("an Apple disk image", Advice::Unpack));
         }
-        if image.len() >= 512 && head.holds(&**image, image.len() - 512, b"conectix") {
-            return Some(what(
-                "a virtual disk (VHD)",
-                Advice::Convert("qemu-img convert -O raw FILE disk.img"),
-            ));
-        }
         let is_zero = head.0.iter().all(|byte| *byte == 0);
         is_zero.then(|| what("a file that starts with zeros", Advice::Scan))
     }
@@ -192,13 +186,8 @@ const ROWS: &[Row] = &[
         Advice::Convert("sudo cryptsetup open --readonly FILE NAME, with /dev/mapper/NAME as IMAGE,"),
     ),
     row("an LVM physical volume", 512, b"LABELONE", Advice::Scan),
-    row("a virtual disk (VMDK)", 0, b"KDMV", QEMU),
     row("a virtual disk (VMDK)", 0, b"COWD", QEMU),
     row("a virtual disk (VMDK, its description)", 0, b"# Disk DescriptorFile", QEMU),
-    row("a virtual disk (VHDX)", 0, b"vhdxfile", QEMU),
-    row("a virtual disk (VHD)", 0, b"conectix", QEMU),
-    row("a virtual disk (VDI)", 64, b"\x7f\x10\xda\xbe", QEMU),
-    row("an Android sparse image", 0, b"\x3a\xff\x26\xed", Advice::Convert("simg2img FILE raw.img")),
     row("an Android boot image", 0, b"ANDROID!", Advice::Scan),
     row("an Android update payload", 0, b"CrAU", Advice::Unpack),
     row("an Android super image", 4096, b"gDla", Advice::Scan),

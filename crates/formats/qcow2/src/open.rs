@@ -62,8 +62,8 @@ pub(crate) struct Geometry {
 impl Geometry {
     /// Reads and checks the header.
     ///
-    /// Errors: `Corrupt`, `Io`, `Unsupported` for images whose bytes lie elsewhere or are
-    /// encrypted.
+    /// Errors: `Corrupt`, `Unsupported` for images that are encrypted or have their data elsewhere,
+    /// `Io`.
     pub(crate) fn read(image: &dyn Image) -> Result<Geometry> {
         let mut header = Header::new_zeroed();
         if image.len() < HEADER_LEN {

@@ -1,0 +1,74 @@
+//! Tables of blocks: one entry for each block of the disk.
+//!
+//! Owns the reading of entries, some at a time, where they are needed, through a bounded cache.
+
+use crate::volume::{Place, Visit};
+use packfs_core::{Image, Result, blocks_of, range_at, u32_of, usize_of};
+use packfs_format::BlockCache;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of a table that are read at once.
+const PART_LEN: u64 = 4096;
+/// Limit of the cache in bytes.
+const CACHE_BYTES: usize = 4 << 20;
+
+/// A table of numbers of 4 or 8 bytes in a file.
+pub(crate) struct Table {
+    image: Arc<dyn Image>,
+    parts: BlockCache<Vec<u8>>,
+}
+
+impl Table {
+    pub(crate) fn new(image: Arc<dyn Image>) -> Table {
+        Table { image, parts: BlockCache::new(CACHE_BYTES) }
+    }
+
+    /// Returns the `N` bytes at `at` of the file, which a table holds; zeros after its end.
+    ///
+    /// Errors: `Io`.
+    pub(crate) fn entry<const N: usize>(&self, at: u64) -> Result<[u8; N]> {
+        let within = at % PART_LEN;
+        let start = at.saturating_sub(within);
+        let part = self.parts.get_or(start, || {
+            let len = self.image.len().saturating_sub(start).min(PART_LEN);
+            let mut bytes = vec![0; usize_of(len)];
+            self.image.read_exact_at(start, &mut bytes)?;
+            Ok((bytes, usize_of(PART_LEN)))
+        })?;
+        let mut entry = [0; N];
+        let within = usize_of(within);
+        match part.get(within..within.saturating_add(N)) {
+            Some(bytes) => entry.copy_from_slice(bytes),
+            // An entry that is not aligned, or behind the end.
+            None => drop(self.image.read_at(at, &mut entry)?),
+        }
+        Ok(entry)
+    }
+}
+
+/// Calls `visit` for the stretches of `range` of a disk whose blocks are `block_len` bytes long;
+/// `place` finds the first byte of a block.
+///
+/// Errors: those of `visit` and of `place`.
+pub(crate) fn each_block(
+    range: Range<u64>,
+    block_len: u64,
+    place: &mut dyn FnMut(u64) -> Result<Place>,
+    visit: &mut Visit<'_>,
+) -> Result<()> {
+    for block in blocks_of(&range, block_len) {
+        let own = range_at(block.saturating_mul(block_len), block_len);
+        let part = own.start.max(range.start)..own.end.min(range.end);
+        let cut = part.start.saturating_sub(own.start);
+        let place = match place(block)? {
+            Place::Stored(at) => Place::Stored(at.saturating_add(cut)),
+            Place::Block { block, start } => Place::Block { block, start: start.saturating_add(u32_of(cut)) },
+            place => place,
+        };
+        if !visit(part, place)? {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! VDI.
+
+use super::*;
+use crate::Vdi;
+
+const BLOCK: usize = 512;
+
+/// Four blocks: the second, none, zeros, and the first, of which a part is cut off.
+fn made() -> Vec<u8> {
+    let mut bytes = vec![0; 1024];
+    let mut put = |at: usize, word: u32| bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
+    let words = [(64, 0xbeda_107f), (68, 0x1_0001), (72, 400), (76, 1), (340, 512), (344, 1024)];
+    words
+        .iter()
+        .chain(&[(368, 3 * BLOCK as u32 + 100), (376, BLOCK as u32), (384, 4)])
+        .for_each(|(at, word)| put(*at, *word));
+    [1, u32::MAX, u32::MAX - 1, 0].iter().zip((512..).step_by(4)).for_each(|(word, at)| put(at, *word));
+    [bytes, vec![b'd'; BLOCK], vec![b'a'; BLOCK]].concat()
+}
+
+#[test]
+fn blocks_are_found_by_their_numbers() {
+    assert_sound(&Vdi, &made());
+    assert!(disk(&Vdi, &made()) == [vec![b'a'; BLOCK], vec![0; 2 * BLOCK], vec![b'd'; 100]].concat());
+}
+
+#[test]
+fn faults_are_told_with_their_place() {
+    let made = made();
+    rejects(
+        &Vdi,
+        &made,
+        &[
+            (64, &[0], "no 0xbeda107f at 0x40"),
+            (376, &[1, 2], "blocks of 513 bytes and 0 before them"),
+            (380, &[1], "blocks of 512 bytes and 1 before them"),
+            (368, &[0xff; 8], "a disk of 18446744073709551615 bytes, but the map has room for 2048"),
+            (384, &[0xff; 4], "block map at 0x200: 4294967295 entries"),
+            (512, &[7], "block 0: is at 0x1200, but the file ends at 0x800"),
+        ],
+    );
+    refused(&Vdi, &made[..400], ErrorKind::Corrupt, "400 bytes long, 456 needed");
+    refused(&Vdi, &patched(&made, 70, &[2]), ErrorKind::Unsupported, "version 2");
+    refused(
+        &Vdi,
+        &patched(&made, 76, &[4]),
+        ErrorKind::Unsupported,
+        "the difference to another disk (type 4)",
+    );
+    refused(&Vdi, &patched(&made, 440, &[4]), ErrorKind::Unsupported, "the difference to another disk");
+    survives(&Vdi, &made, (0..72).chain(340..530));
+}

@@ -1,0 +1,140 @@
+//! VDI, the disks of VirtualBox: a map with a number for each block.
+
+mod corruption;
+mod disk;
+
+use crate::table::{Table, each_block};
+use crate::volume::{DiskVolume, Map, Place, Visit};
+use crate::{not_written, unsupported};
+use corruption::Corruption;
+use disk::*;
+use packfs_core::{Image, Result, range_at};
+use packfs_format::{FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
+use std::mem::size_of;
+use std::ops::Range;
+use std::sync::Arc;
+use zerocopy::{FromZeros, IntoBytes};
+
+static MAGICS: [Magic; 1] = [Magic { bytes: &SIGNATURE, at: 64 }];
+
+/// Disks of VirtualBox.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Vdi;
+
+static INFO: FormatInfo =
+    FormatInfo { name: "vdi", extensions: &["vdi"], magics: &MAGICS, ..FormatInfo::EMPTY };
+
+impl Format for Vdi {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        let mut signature = [0; 4];
+        Ok(image.read_at(64, &mut signature)? == signature.len() && signature == SIGNATURE)
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        let name = image.name();
+        let map = Blocks::read(&image).map_err(|error| error.at(name))?;
+        Ok(Box::new(DiskVolume::new(image, map)))
+    }
+
+    fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        not_written("vdi", "qemu-img convert -O vdi")
+    }
+}
+
+/// The map of an image.
+struct Blocks {
+    table: Table,
+    map: Range<u64>,
+    data_at: u64,
+    block_len: u32,
+    kind: u32,
+    disk_len: u64,
+    image_len: u64,
+}
+
+impl Blocks {
+    /// Reads and checks the header.
+    ///
+    /// Errors: `Corrupt`, `Unsupported` for disks that need others, `Io`.
+    fn read(image: &Arc<dyn Image>) -> Result<Blocks> {
+        let len = image.len();
+        let mut header = Header::new_zeroed();
+        if len < size_of::<Header>() as u64 {
+            return Err(Corruption::Short { len }.into());
+        }
+        image.read_exact_at(0, header.as_mut_bytes())?;
+        if header.signature != SIGNATURE {
+            return Err(Corruption::Signature.into());
+        }
+        let version = header.version.get() >> 16;
+        if version != 1 {
+            return Err(unsupported("vdi image", format!("version {version}, 1 is supported")));
+        }
+        let kind = header.image_type.get();
+        if !matches!(kind, KIND_DYNAMIC | KIND_FIXED)
+            || header.uuid_link != [0; 16]
+            || header.uuid_parent != [0; 16]
+        {
+            return Err(unsupported("vdi image", format!("the difference to another disk (type {kind})")));
+        }
+        let found = header.block_size.get();
+        if !found.is_power_of_two() || !(512..=1 << 26).contains(&found) || header.block_extra.get() != 0 {
+            return Err(Corruption::BlockSize { found, extra: header.block_extra.get() }.into());
+        }
+        let (disk_len, rows) = (header.disk_size.get(), u64::from(header.blocks_in_image.get()));
+        let room = rows.saturating_mul(found.into());
+        if disk_len > room {
+            return Err(Corruption::DiskLength { found: disk_len, room }.into());
+        }
+        let map = range_at(header.offset_blocks.get().into(), rows.saturating_mul(4));
+        if map.end > len {
+            return Err(Corruption::MapEnd { at: map.start, rows, limit: len }.into());
+        }
+        let (table, data_at) = (Table::new(Arc::clone(image)), header.offset_data.get().into());
+        Ok(Blocks { table, map, data_at, block_len: found, kind, disk_len, image_len: len })
+    }
+
+    fn place(&self, block: u64) -> Result<Place> {
+        let entry = self.table.entry(self.map.start.saturating_add(block.saturating_mul(4)))?;
+        let number = u32::from_le_bytes(entry);
+        if number >= NO_BLOCK {
+            return Ok(Place::Hole);
+        }
+        let len = u64::from(self.block_len);
+        let at = self.data_at.saturating_add(u64::from(number).saturating_mul(len));
+        // The last block of the disk need not be there to its end.
+        let needed = len.min(self.disk_len.saturating_sub(block.saturating_mul(len)));
+        Ok(match range_at(at, needed).end > self.image_len {
+            true => Place::Fault(Corruption::BlockPlace { block, at, limit: self.image_len }.into()),
+            false => Place::Stored(at),
+        })
+    }
+}
+
+impl Map for Blocks {
+    fn format(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn disk_len(&self) -> u64 {
+        self.disk_len
+    }
+
+    fn each(&self, range: Range<u64>, visit: &mut Visit<'_>) -> Result<()> {
+        each_block(range, self.block_len.into(), &mut |block| self.place(block), visit)
+    }
+
+    fn add_facts(&self, facts: &mut Facts) {
+        let kind = if self.kind == KIND_FIXED { "fixed" } else { "dynamic" };
+        facts.push("version", "Kind", FactValue::Text(kind.into()));
+        facts.push("block_len", "Block size", FactValue::Bytes(self.block_len.into()));
+    }
+
+    fn structures(&self) -> Vec<(Range<u64>, &'static str)> {
+        vec![(0..size_of::<Header>() as u64, "header"), (self.map.clone(), "block map")]
+    }
+}

@@ -1,0 +1,231 @@
+//! The log: changes of metadata that were not yet made when an image was last written.
+//!
+//! Owns the search for the entries that count, and their replay in memory. Work is bounded by the
+//! length of the log in the file.
+
+use super::corruption::Corruption;
+use super::disk::*;
+use super::{refused, regions};
+use packfs_core::{Image, OverlayImage, Result, range_at, u32_of, usize_of};
+use std::collections::BTreeMap;
+use std::mem::size_of;
+use std::sync::Arc;
+use zerocopy::FromBytes;
+
+const SECTOR: u64 = LOG_SECTOR as u64;
+const MIB: u64 = 1 << 20;
+/// Longest entry that is looked at: as long as all that QEMU and Hyper-V write.
+const ENTRY_LEN_MAX: u64 = 16 << 20;
+/// Bytes of which checksums are computed, in lengths of the log.
+const READS_MAX: u64 = 4;
+/// Newest entries that are tried.
+const HEADS_MAX: usize = 16;
+/// Most blocks of zeros in a log: 4 GiB.
+const ZEROS_MAX: u64 = 1 << 20;
+
+/// An entry with a sound checksum.
+struct Entry {
+    head: LogEntry,
+    bytes: Vec<u8>,
+}
+
+/// The image with the changes in its log, and their number.
+///
+/// Errors: `Corrupt` if the log cannot be replayed, `Io`.
+pub(super) fn replayed(file: &Arc<dyn Image>, header: &Header) -> Result<(Arc<dyn Image>, u64)> {
+    if header.log_guid == [0; 16] {
+        return Ok((Arc::clone(file), 0));
+    }
+    let (at, len, limit) = (header.log_at.get(), u64::from(header.log_len.get()), file.len());
+    if header.log_version.get() != 0 {
+        return Err(refused(format!("version {} of the log, 0 is supported", header.log_version.get())));
+    }
+    if len == 0 || !len.is_multiple_of(MIB) || !at.is_multiple_of(MIB) || range_at(at, len).end > limit {
+        return Err(Corruption::LogPlace { at, len, limit }.into());
+    }
+    let log = Log { image: &**file, at, len, guid: header.log_guid };
+    let places = log.places()?;
+    let sequence = log.newest(&places).ok_or(Corruption::LogEmpty { at })?;
+    let mut replay =
+        Replay { at, changes: OverlayImage::new(Arc::clone(file), SECTOR), count: 0, zeros: 0, len: limit };
+    for place in sequence {
+        if let Some(entry) = log.entry(place)? {
+            replay.apply(&entry, limit)?;
+        }
+    }
+    let count = replay.count;
+    let (image, len) = (Arc::new(replay.changes), replay.len);
+    Ok((if len > limit { Arc::new(Longer { image, len }) } else { image }, count))
+}
+
+struct Log<'a> {
+    image: &'a dyn Image,
+    at: u64,
+    len: u64,
+    guid: [u8; 16],
+}
+
+impl Log<'_> {
+    /// Reads from an offset in the log, which goes on at its start after its end.
+    fn read(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let (first, second) = buf.split_at_mut(buf.len().min(usize_of(self.len.saturating_sub(offset))));
+        self.image.read_exact_at(self.at.saturating_add(offset), first)?;
+        self.image.read_exact_at(self.at, second)
+    }
+
+    /// The head of an entry; `None` if none is there.
+    fn head(&self, offset: u64) -> Result<Option<LogEntry>> {
+        let mut bytes = [0; size_of::<LogEntry>()];
+        self.read(offset, &mut bytes)?;
+        let Ok(head) = LogEntry::read_from_bytes(&bytes) else { return Ok(None) };
+        let len = u64::from(head.len.get());
+        let is_one = head.signature == *b"loge"
+            && head.log_guid == self.guid
+            && head.sequence.get() > 0
+            && len.is_multiple_of(SECTOR)
+            && (SECTOR..=self.len.min(ENTRY_LEN_MAX)).contains(&len);
+        Ok(Some(head).filter(|_| is_one))
+    }
+
+    fn entry(&self, offset: u64) -> Result<Option<Entry>> {
+        let Some(head) = self.head(offset)? else { return Ok(None) };
+        let mut bytes = vec![0; usize_of(head.len.get().into())];
+        self.read(offset, &mut bytes)?;
+        Ok(regions::is_sound(&bytes).then_some(Entry { head, bytes }))
+    }
+
+    /// The heads of all sound entries, by their offsets.
+    fn places(&self) -> Result<BTreeMap<u64, LogEntry>> {
+        let mut places = BTreeMap::new();
+        let (mut offset, mut read) = (0, 0_u64);
+        while offset < self.len && read <= self.len.saturating_mul(READS_MAX) {
+            let mut step = SECTOR;
+            if let Some(head) = self.head(offset)? {
+                read = read.saturating_add(head.len.get().into());
+                if self.entry(offset)?.is_some() {
+                    places.insert(offset, head);
+                    step = head.len.get().into();
+                }
+            }
+            offset = offset.saturating_add(step);
+        }
+        Ok(places)
+    }
+
+    /// The newest sequence of entries: from the one that its last entry names as the first.
+    fn newest(&self, places: &BTreeMap<u64, LogEntry>) -> Option<Vec<u64>> {
+        let mut heads: Vec<_> = places.iter().collect();
+        heads.sort_by_key(|(_, head)| std::cmp::Reverse(head.sequence.get()));
+        heads.into_iter().take(HEADS_MAX).find_map(|(end, head)| self.sequence(places, *end, head))
+    }
+
+    fn sequence(&self, places: &BTreeMap<u64, LogEntry>, end: u64, last: &LogEntry) -> Option<Vec<u64>> {
+        let mut sequence = Vec::new();
+        let mut offset = u64::from(last.tail.get());
+        // No entry comes twice.
+        for _ in 0..places.len() {
+            let head = places.get(&offset)?;
+            let before = sequence.last().and_then(|before| places.get(before));
+            let follows =
+                |before: &LogEntry| before.sequence.get().checked_add(1) == Some(head.sequence.get());
+            if !before.is_none_or(follows) {
+                return None;
+            }
+            sequence.push(offset);
+            if offset == end {
+                return Some(sequence);
+            }
+            offset = offset.saturating_add(head.len.get().into()).checked_rem(self.len)?;
+        }
+        None
+    }
+}
+
+/// Changes of the entries that were applied.
+struct Replay {
+    /// Offset of the log, for messages.
+    at: u64,
+    changes: OverlayImage,
+    count: u64,
+    zeros: u64,
+    /// Length of the file when its last change was made.
+    len: u64,
+}
+
+impl Replay {
+    /// Applies the changes of one entry.
+    fn apply(&mut self, entry: &Entry, limit: u64) -> Result<()> {
+        let found = entry.head.flushed_len.get();
+        if found > limit {
+            return Err(Corruption::LogLength { found, limit }.into());
+        }
+        self.len = self.len.max(entry.head.last_len.get());
+        let count = usize_of(entry.head.count.get().into());
+        let head_len = count.saturating_mul(size_of::<LogChange>()).saturating_add(size_of::<LogEntry>());
+        let heads = entry.bytes.get(size_of::<LogEntry>()..head_len).unwrap_or_default();
+        let data_at = head_len.next_multiple_of(LOG_SECTOR);
+        let mut sectors = entry.bytes.get(data_at..).unwrap_or_default().chunks_exact(LOG_SECTOR);
+        for raw in heads.chunks_exact(size_of::<LogChange>()) {
+            let Ok(change) = LogChange::read_from_bytes(raw) else { continue };
+            let found = change.at.get();
+            if !found.is_multiple_of(SECTOR) {
+                return Err(Corruption::LogChange { at: self.at, found }.into());
+            }
+            if change.signature == *b"zero" {
+                self.zero(found / SECTOR, change.leading.get() / SECTOR)?;
+            } else if change.signature == *b"desc"
+                && let Some(sector) = sectors.next()
+            {
+                self.changes.set_block(found / SECTOR, restored(&change, sector));
+            }
+            self.count = self.count.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    fn zero(&mut self, first: u64, count: u64) -> Result<()> {
+        self.zeros = self.zeros.saturating_add(count);
+        if self.zeros > ZEROS_MAX {
+            return Err(refused(format!("a log of {} sectors of zeros", u32_of(self.zeros))));
+        }
+        for block in range_at(first, count) {
+            self.changes.set_block(block, Box::default());
+        }
+        Ok(())
+    }
+}
+
+/// A sector, whose first and last bytes lie in the head of its change.
+fn restored(change: &LogChange, sector: &[u8]) -> Box<[u8]> {
+    let mut bytes = sector.to_vec();
+    let end = bytes.len().saturating_sub(change.trailing.len());
+    if let Some((first, last)) = bytes.split_at_mut_checked(end) {
+        last.copy_from_slice(&change.trailing);
+        first.iter_mut().zip(change.leading.get().to_le_bytes()).for_each(|(to, byte)| *to = byte);
+    }
+    bytes.into()
+}
+
+/// An image with zeros after its end, where the log has data.
+struct Longer {
+    image: Arc<OverlayImage>,
+    len: u64,
+}
+
+impl Image for Longer {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let len = usize_of(self.len.saturating_sub(offset)).min(buf.len());
+        let Some(buf) = buf.get_mut(..len) else { return Ok(0) };
+        let read = self.image.read_at(offset, buf)?;
+        buf.get_mut(read..).unwrap_or_default().fill(0);
+        Ok(len)
+    }
+
+    fn name(&self) -> String {
+        self.image.name()
+    }
+}

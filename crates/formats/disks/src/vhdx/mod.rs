@@ -1,0 +1,139 @@
+//! VHDX, the disks of Hyper-V: a table of blocks, found through tables of regions and of metadata,
+//! all with two copies or a checksum.
+//!
+//! Changes in the log of an image that was not closed are applied in memory before anything else is
+//! read; the file is not written.
+
+mod corruption;
+mod disk;
+mod log;
+mod regions;
+
+use crate::not_written;
+use crate::table::{Table, each_block};
+use crate::unsupported;
+use crate::volume::{DiskVolume, Map, Place, Visit};
+use corruption::Corruption;
+use disk::*;
+use packfs_core::{Image, Result, range_at};
+use packfs_format::{FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
+use regions::Regions;
+use std::ops::Range;
+use std::sync::Arc;
+
+static MAGICS: [Magic; 1] = [Magic { bytes: &SIGNATURE, at: 0 }];
+
+/// Disks of Hyper-V.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Vhdx;
+
+static INFO: FormatInfo =
+    FormatInfo { name: "vhdx", extensions: &["vhdx"], magics: &MAGICS, ..FormatInfo::EMPTY };
+
+impl Format for Vhdx {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        let mut signature = [0; SIGNATURE.len()];
+        Ok(image.read_at(0, &mut signature)? == signature.len() && signature == SIGNATURE)
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        let name = image.name();
+        let map = Blocks::read(&image).map_err(|error| error.at(name))?;
+        Ok(Box::new(DiskVolume::new(image, map)))
+    }
+
+    fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        not_written("vhdx", "qemu-img convert -O vhdx")
+    }
+}
+
+/// The map of an image.
+struct Blocks {
+    /// The file with the changes of its log.
+    image: Arc<dyn Image>,
+    table: Table,
+    regions: Regions,
+    /// Number of changes in the log.
+    replayed: u64,
+}
+
+impl Blocks {
+    /// Reads headers, log, regions, and metadata.
+    ///
+    /// Errors: `Corrupt`, `Unsupported` for differences to another disk, `Io`.
+    fn read(file: &Arc<dyn Image>) -> Result<Blocks> {
+        let (header, header_range) = regions::header(&**file)?;
+        let (image, replayed) = log::replayed(file, &header)?;
+        let regions = Regions::read(&*image, &header, header_range)?;
+        let table = Table::new(Arc::clone(&image));
+        Ok(Blocks { image, table, regions, replayed })
+    }
+
+    fn place(&self, block: u64) -> Result<Place> {
+        let Regions { block_len, disk_len, ref bat, .. } = self.regions;
+        // A bitmap of sectors, which only differences use, follows each of these groups.
+        let bitmaps = block.checked_div(self.regions.blocks_per_bitmap()).unwrap_or(0);
+        let row = block.saturating_add(bitmaps);
+        let entry = u64::from_le_bytes(self.table.entry(bat.start.saturating_add(row.saturating_mul(8)))?);
+        let (state, at) = (entry & STATE_MASK, entry & OFFSET_MASK);
+        match state {
+            BLOCK_PRESENT => {}
+            BLOCK_NOT_PRESENT | BLOCK_UNDEFINED | BLOCK_ZERO | BLOCK_UNMAPPED => return Ok(Place::Hole),
+            found => return Ok(Place::Fault(Corruption::BlockState { block, found }.into())),
+        }
+        let needed = block_len.min(disk_len.saturating_sub(block.saturating_mul(block_len)));
+        let limit = self.image.len();
+        Ok(match at == 0 || range_at(at, needed).end > limit {
+            true => Place::Fault(Corruption::BlockPlace { block, at, limit }.into()),
+            false => Place::Stored(at),
+        })
+    }
+}
+
+impl Map for Blocks {
+    fn format(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn disk_len(&self) -> u64 {
+        self.regions.disk_len
+    }
+
+    fn each(&self, range: Range<u64>, visit: &mut Visit<'_>) -> Result<()> {
+        each_block(range, self.regions.block_len, &mut |block| self.place(block), visit)
+    }
+
+    fn add_facts(&self, facts: &mut Facts) {
+        facts.push("block_len", "Block size", FactValue::Bytes(self.regions.block_len));
+        facts.push("sector_len", "Sector size", FactValue::Bytes(self.regions.sector_len));
+        facts.push("log_changes", "Changes in the log", FactValue::Count(self.replayed));
+    }
+
+    fn structures(&self) -> Vec<(Range<u64>, &'static str)> {
+        self.regions.structures.clone()
+    }
+
+    fn data_image(&self) -> Option<Arc<dyn Image>> {
+        (self.replayed > 0).then(|| Arc::clone(&self.image))
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        if self.replayed == 0 {
+            return Vec::new();
+        }
+        let count = self.replayed;
+        vec![format!(
+            "{} was not closed: {count} changes of its log are applied in memory",
+            self.image.name()
+        )]
+    }
+}
+
+/// Refuses what is not supported.
+fn refused(what: impl std::fmt::Display) -> packfs_core::Error {
+    unsupported("vhdx image", what)
+}

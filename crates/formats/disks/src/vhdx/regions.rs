@@ -1,0 +1,203 @@
+//! Headers, regions, and metadata: where the table of blocks is, and how long blocks are.
+
+use super::corruption::Corruption;
+use super::disk::*;
+use super::refused;
+use packfs_core::{Image, Result, len_of, range_at, usize_of};
+use packfs_format::crc32c;
+use std::mem::size_of;
+use std::ops::Range;
+use zerocopy::FromBytes;
+
+/// Most rows of either table.
+const ROWS_MAX: u16 = 2047;
+/// Longest disk of the specification: 64 TiB.
+const DISK_LEN_MAX: u64 = 64 << 40;
+
+/// Reads a structure and verifies its checksum; `None` if it is damaged or missing.
+pub(super) fn summed(image: &dyn Image, at: u64, len: usize, signature: [u8; 4]) -> Result<Option<Vec<u8>>> {
+    let mut bytes = vec![0; len];
+    if range_at(at, len as u64).end > image.len() {
+        return Ok(None);
+    }
+    image.read_exact_at(at, &mut bytes)?;
+    Ok(Some(bytes).filter(|bytes| bytes.starts_with(&signature) && is_sound(bytes)))
+}
+
+/// True if the checksum of a structure is right.
+pub(super) fn is_sound(bytes: &[u8]) -> bool {
+    let mut rest = bytes.to_vec();
+    let Some(field) = rest.get_mut(CHECKSUM) else { return false };
+    let found = u32::from_le_bytes(<[u8; 4]>::try_from(&*field).unwrap_or_default());
+    field.fill(0);
+    found == !crc32c(!0, &rest)
+}
+
+/// The newer of the sound headers, and its place.
+///
+/// Errors: `Corrupt` if there is none, `Io`.
+pub(super) fn header(image: &dyn Image) -> Result<(Header, Range<u64>)> {
+    let mut signature = [0; SIGNATURE.len()];
+    if image.read_at(0, &mut signature)? != signature.len() || signature != SIGNATURE {
+        return Err(Corruption::Signature.into());
+    }
+    let mut newest: Option<(Header, Range<u64>)> = None;
+    for at in HEADERS {
+        let Some(bytes) = summed(image, at, HEADER_LEN, *b"head")? else { continue };
+        let Ok((header, _)) = Header::read_from_prefix(&bytes) else { continue };
+        if newest.as_ref().is_none_or(|(newest, _)| newest.sequence.get() < header.sequence.get()) {
+            newest = Some((header, range_at(at, HEADER_LEN as u64)));
+        }
+    }
+    let (header, range) = newest.ok_or(Corruption::Headers)?;
+    if header.version.get() != 1 {
+        return Err(refused(format!("version {}, 1 is supported", header.version.get())));
+    }
+    Ok((header, range))
+}
+
+/// All that is known of an image but its blocks.
+pub(super) struct Regions {
+    pub(super) bat: Range<u64>,
+    pub(super) block_len: u64,
+    pub(super) sector_len: u64,
+    pub(super) disk_len: u64,
+    pub(super) structures: Vec<(Range<u64>, &'static str)>,
+}
+
+impl Regions {
+    /// Reads the regions and the metadata.
+    ///
+    /// Errors: `Corrupt`, `Unsupported` for what readers have to know and this one does not, `Io`.
+    pub(super) fn read(image: &dyn Image, header: &Header, header_range: Range<u64>) -> Result<Regions> {
+        let mut structures = vec![(0..TABLE_LEN as u64, "header"), (header_range, "header")];
+        structures.extend(HEADERS.map(|at| (range_at(at, HEADER_LEN as u64), "header")));
+        structures.extend(REGION_TABLES.map(|at| (range_at(at, TABLE_LEN as u64), "regions")));
+        structures.push((range_at(header.log_at.get(), header.log_len.get().into()), "log"));
+        let (bat, metadata) = regions(image)?;
+        structures.push((bat.clone(), "block table"));
+        structures.push((metadata.clone(), "metadata"));
+        let metadata = Metadata::read(image, metadata)?;
+        let (flags, block_len) = metadata.file()?;
+        if flags & HAS_PARENT != 0 {
+            return Err(refused("the difference to another disk"));
+        }
+        let found = metadata.number::<4>(ITEM_SECTOR_LEN, "sector size")?;
+        let sector_len = u32::from_le_bytes(found);
+        if sector_len != 512 && sector_len != 4096 {
+            return Err(Corruption::SectorSize { found: sector_len }.into());
+        }
+        let disk_len = u64::from_le_bytes(metadata.number::<8>(ITEM_DISK_LEN, "disk length")?);
+        if disk_len > DISK_LEN_MAX {
+            return Err(Corruption::DiskLength { found: disk_len, max: DISK_LEN_MAX }.into());
+        }
+        let (block_len, sector_len) = (u64::from(block_len), u64::from(sector_len));
+        let regions = Regions { bat, block_len, sector_len, disk_len, structures };
+        let blocks = disk_len.div_ceil(block_len);
+        let last = blocks.saturating_sub(1).checked_div(regions.blocks_per_bitmap()).unwrap_or(0);
+        let rows = blocks.saturating_add(last);
+        if rows.saturating_mul(8) > len_of(&regions.bat) {
+            return Err(Corruption::TableEnd { at: regions.bat.start, rows, limit: regions.bat.end }.into());
+        }
+        Ok(regions)
+    }
+
+    /// Number of blocks between two bitmaps in the table.
+    pub(super) fn blocks_per_bitmap(&self) -> u64 {
+        self.sector_len.saturating_mul(1 << 23).checked_div(self.block_len).unwrap_or(1)
+    }
+}
+
+/// The table of blocks, and the metadata.
+fn regions(image: &dyn Image) -> Result<(Range<u64>, Range<u64>)> {
+    let mut table = None;
+    for at in REGION_TABLES {
+        table = match table {
+            None => summed(image, at, TABLE_LEN, *b"regi")?,
+            found => found,
+        };
+    }
+    let bytes = table.ok_or(Corruption::RegionTables)?;
+    let Ok((table, rows)) = RegionTable::read_from_prefix(&bytes) else {
+        return Err(Corruption::RegionTables.into());
+    };
+    let count = table.count.get();
+    if count > ROWS_MAX.into() {
+        return Err(Corruption::RegionCount { found: count }.into());
+    }
+    let (mut bat, mut metadata) = (None, None);
+    for row in rows.chunks_exact(size_of::<Region>()).take(usize_of(count.into())) {
+        let Ok(region) = Region::read_from_bytes(row) else { continue };
+        let (place, what) = match region.guid {
+            REGION_BAT => (&mut bat, "block table"),
+            REGION_METADATA => (&mut metadata, "metadata"),
+            _ if region.required.get() & 1 != 0 => return Err(refused("a region that readers have to know")),
+            _ => continue,
+        };
+        let range = range_at(region.at.get(), region.len.get().into());
+        if range.end > image.len() {
+            let (at, len, limit) = (range.start, region.len.get().into(), image.len());
+            return Err(Corruption::RegionEnd { what, at, len, limit }.into());
+        }
+        *place = Some(range);
+    }
+    let bat = bat.ok_or(Corruption::RegionMissing { what: "block table" })?;
+    Ok((bat, metadata.ok_or(Corruption::RegionMissing { what: "metadata" })?))
+}
+
+/// Items of metadata.
+struct Metadata<'a> {
+    image: &'a dyn Image,
+    region: Range<u64>,
+    items: Vec<Item>,
+}
+
+impl<'a> Metadata<'a> {
+    fn read(image: &'a dyn Image, region: Range<u64>) -> Result<Self> {
+        let at = region.start;
+        let mut bytes = vec![0; TABLE_LEN.min(usize_of(len_of(&region)))];
+        image.read_exact_at(at, &mut bytes)?;
+        let table = MetadataTable::read_from_prefix(&bytes);
+        let Ok((table, rows)) = table else { return Err(Corruption::MetadataSignature { at }.into()) };
+        if table.signature != *b"metadata" {
+            return Err(Corruption::MetadataSignature { at }.into());
+        }
+        let found = table.count.get();
+        if found > ROWS_MAX {
+            return Err(Corruption::MetadataCount { found }.into());
+        }
+        let rows = rows.chunks_exact(size_of::<Item>()).take(found.into());
+        let items: Vec<Item> = rows.filter_map(|row| Item::read_from_bytes(row).ok()).collect();
+        let known = [ITEM_FILE, ITEM_DISK_LEN, ITEM_SECTOR_LEN, ITEM_PHYSICAL, ITEM_PAGE_83, ITEM_PARENT];
+        let is_unknown = |item: &Item| item.flags.get() & ITEM_REQUIRED != 0 && !known.contains(&item.guid);
+        match items.iter().any(is_unknown) {
+            true => Err(refused("metadata that readers have to know")),
+            false => Ok(Metadata { image, region, items }),
+        }
+    }
+
+    /// The bytes of an item.
+    fn number<const N: usize>(&self, guid: [u8; 16], what: &'static str) -> Result<[u8; N]> {
+        let item = self.items.iter().find(|item| item.guid == guid);
+        let item = item.ok_or(Corruption::ItemMissing { what })?;
+        let (at, len) = (self.region.start.saturating_add(item.at.get().into()), item.len.get());
+        let limit = self.region.end;
+        if usize_of(len.into()) < N || range_at(at, len.into()).end > limit {
+            return Err(Corruption::ItemPlace { what, at, len, limit }.into());
+        }
+        let mut bytes = [0; N];
+        self.image.read_exact_at(at, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Flags and block size.
+    fn file(&self) -> Result<(u32, u32)> {
+        let word = u64::from_le_bytes(self.number::<8>(ITEM_FILE, "file parameters")?);
+        let [a, b, c, d, e, f, g, h] = word.to_le_bytes();
+        let (found, flags) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+        if !found.is_power_of_two() || !(1 << 20..=256 << 20).contains(&found) {
+            return Err(Corruption::BlockSize { found }.into());
+        }
+        Ok((flags, found))
+    }
+}

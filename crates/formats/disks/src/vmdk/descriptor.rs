@@ -1,0 +1,109 @@
+//! The descriptor: lines of text about the disk, such as the files that it consists of.
+
+use super::corruption::Corruption;
+use super::disk::Header;
+use super::sector;
+use crate::unsupported;
+use packfs_core::{Image, Result, escaped, len_of, range_at, usize_of};
+use std::ops::Range;
+
+/// Longest descriptor: VMware writes 20 sectors.
+const LEN_MAX: u64 = 64 << 10;
+/// Kinds of disks that are one file.
+const KINDS: [&str; 2] = ["monolithicSparse", "streamOptimized"];
+
+/// Lines of an image that matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Descriptor {
+    range: Range<u64>,
+    kind: Option<String>,
+    parent: Option<String>,
+    /// Number of files of the disk.
+    extents: usize,
+}
+
+impl Descriptor {
+    /// Reads the descriptor within an image; one without has none.
+    ///
+    /// Errors: `Corrupt` if it lies outside of the file, `Io`.
+    pub(super) fn read(image: &dyn Image, header: &Header) -> Result<Descriptor> {
+        let range = range_at(sector(header.descriptor_offset.get()), sector(header.descriptor_size.get()));
+        let (at, len, limit) = (range.start, len_of(&range), image.len());
+        if at == 0 || len == 0 {
+            return Ok(Descriptor::default());
+        }
+        if len > LEN_MAX || range.end > limit {
+            return Err(Corruption::DescriptorEnd { at, len, limit }.into());
+        }
+        let mut bytes = vec![0; usize_of(len)];
+        image.read_exact_at(at, &mut bytes)?;
+        Ok(Descriptor::parse(&bytes, range))
+    }
+
+    fn parse(bytes: &[u8], range: Range<u64>) -> Descriptor {
+        let mut descriptor = Descriptor { range, ..Descriptor::default() };
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        for line in text.split(|byte| *byte == b'\n') {
+            let line = escaped(line.trim_ascii()).to_string();
+            match line.split_once('=') {
+                Some(("createType", value)) => descriptor.kind = Some(value.trim_matches('"').into()),
+                Some(("parentCID", value)) => descriptor.parent = Some(value.into()),
+                _ if ["RW ", "RDONLY ", "NOACCESS "].iter().any(|access| line.starts_with(access)) => {
+                    descriptor.extents = descriptor.extents.saturating_add(1);
+                }
+                _ => {}
+            }
+        }
+        descriptor
+    }
+
+    /// Returns its bytes in the file.
+    pub(super) fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    /// Returns the kind of disk, as VMware names it.
+    pub(super) fn kind(&self) -> Option<&str> {
+        self.kind.as_deref()
+    }
+
+    /// Refuses disks that are not all in this file.
+    pub(super) fn refuse_others(&self) -> Result<()> {
+        let what = match (&self.kind, &self.parent) {
+            (Some(kind), _) if !KINDS.contains(&&**kind) => {
+                format!("a disk of the kind {kind}, {} are supported", KINDS.join(" and "))
+            }
+            (_, Some(parent)) if !parent.eq_ignore_ascii_case("ffffffff") => {
+                format!("the difference to another disk ({parent})")
+            }
+            (None, _) => "a part of a disk, whose descriptor lies in another file".into(),
+            _ if self.extents > 1 => format!("a disk of {} files", self.extents),
+            _ => return Ok(()),
+        };
+        Err(unsupported("vmdk image", what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_tell_what_the_disk_consists_of() {
+        let text = "# Disk DescriptorFile\nversion=1\nCID=12\nparentCID=ffffffff\ncreateType=\"monolithicSparse\"\r\n\n\
+            RW 2048 SPARSE \"a.vmdk\"\n#DDB\nddb.adapterType = \"ide\"\n\0\0";
+        let one = Descriptor::parse(text.as_bytes(), 512..1024);
+        assert_eq!((one.kind(), one.extents), (Some("monolithicSparse"), 1));
+        one.refuse_others().unwrap();
+        for (from, to, what) in [
+            ("monolithicSparse", "vmfs", "a disk of the kind vmfs, monolithicSparse and streamOptimized"),
+            ("ffffffff", "12345678", "the difference to another disk (12345678)"),
+            ("RW 2048", "RW 1 SPARSE \"b\"\nRW 2048", "a disk of 2 files"),
+        ] {
+            let other = Descriptor::parse(text.replace(from, to).as_bytes(), 512..1024);
+            let error = other.refuse_others().unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        }
+        assert!(Descriptor::default().refuse_others().is_err());
+    }
+}

@@ -1,0 +1,295 @@
+//! VMDK, the disks of VMware, as far as they are one file with a map of grains: monolithic sparse,
+//! and stream-optimized as in OVA.
+//!
+//! Two levels of tables lead to grains. Those of stream-optimized disks are compressed, each behind
+//! a head with its length; their directory is named by a footer.
+
+mod corruption;
+mod descriptor;
+mod disk;
+
+use crate::table::{Table, each_block};
+use crate::volume::{DiskVolume, Map, Place, Visit};
+use crate::{not_written, unsupported};
+use corruption::Corruption;
+use descriptor::Descriptor;
+use disk::*;
+use packfs_codec::{Algorithm, BlockRef, DecodedLen};
+use packfs_core::{Image, Result, range_at, u32_of};
+use packfs_format::check::Report;
+use packfs_format::{FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
+use std::mem::size_of;
+use std::ops::Range;
+use std::sync::Arc;
+use zerocopy::{FromZeros, IntoBytes};
+
+const SECTOR_LEN: u64 = 512;
+/// Longest grain: VMware writes 64 KiB.
+const GRAIN_SECTORS_MAX: u64 = 2048;
+/// Most entries of a table: QEMU takes as many.
+const TABLE_ROWS_MAX: u32 = 512;
+/// Most tables that a directory names, as in QEMU.
+const DIRECTORY_ROWS_MAX: u64 = 32 << 20;
+
+static MAGICS: [Magic; 1] = [Magic { bytes: &MAGIC, at: 0 }];
+
+/// Disks of VMware.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Vmdk;
+
+static INFO: FormatInfo =
+    FormatInfo { name: "vmdk", extensions: &["vmdk"], magics: &MAGICS, ..FormatInfo::EMPTY };
+
+impl Format for Vmdk {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn probe(&self, image: &dyn Image) -> Result<bool> {
+        let mut magic = [0; 4];
+        Ok(image.read_at(0, &mut magic)? == magic.len() && magic == MAGIC)
+    }
+
+    fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        let name = image.name();
+        let map = Grains::read(&image).map_err(|error| error.at(name))?;
+        Ok(Box::new(DiskVolume::new(image, map)))
+    }
+
+    fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
+        not_written("vmdk", "qemu-img convert -O vmdk")
+    }
+}
+
+/// The map of an image.
+struct Grains {
+    image: Arc<dyn Image>,
+    tables: Table,
+    header: Header,
+    descriptor: Descriptor,
+    directory: Range<u64>,
+    grain_len: u64,
+    disk_len: u64,
+    has_footer: bool,
+}
+
+fn sector(number: u64) -> u64 {
+    number.saturating_mul(SECTOR_LEN)
+}
+
+impl Grains {
+    /// Reads and checks the header, or the footer in its place.
+    ///
+    /// Errors: `Corrupt`, `Unsupported` for disks of several files, `Io`.
+    fn read(image: &Arc<dyn Image>) -> Result<Grains> {
+        let limit = image.len();
+        let mut header = header_at(&**image, 0)?;
+        let descriptor = Descriptor::read(&**image, &header)?;
+        descriptor.refuse_others()?;
+        let has_footer = header.gd_offset.get() == GD_AT_END;
+        if has_footer {
+            let at = limit.checked_sub(2 * SECTOR_LEN).filter(|at| *at > 0);
+            header = header_at(&**image, at.ok_or(Corruption::Short { len: limit })?)?;
+        }
+        let version = header.version.get();
+        if !(1..=3).contains(&version) {
+            return Err(unsupported("vmdk image", format!("version {version}, 1 to 3 are supported")));
+        }
+        let compression = header.compression.get();
+        if header.flags.get() & COMPRESSED != 0 && compression != DEFLATE {
+            return Err(unsupported("vmdk image", format!("compression {compression}, 1 is supported")));
+        }
+        let found = header.grain_size.get();
+        if !found.is_power_of_two() || !(8..=GRAIN_SECTORS_MAX).contains(&found) {
+            return Err(Corruption::GrainSize { found }.into());
+        }
+        let rows = header.rows_per_table.get();
+        if rows == 0 || rows > TABLE_ROWS_MAX {
+            return Err(Corruption::TableRows { found: rows }.into());
+        }
+        let (grain_len, capacity) = (sector(found), header.capacity.get());
+        if capacity == 0 || capacity > i64::MAX as u64 / SECTOR_LEN {
+            return Err(Corruption::Capacity { found: capacity }.into());
+        }
+        let grains = capacity.div_ceil(found);
+        let directory_rows = grains.div_ceil(rows.into());
+        if directory_rows > DIRECTORY_ROWS_MAX {
+            return Err(Corruption::Capacity { found: capacity }.into());
+        }
+        let directory = range_at(sector(header.gd_offset.get()), directory_rows.saturating_mul(4));
+        if directory.end > limit {
+            return Err(Corruption::DirectoryEnd { at: directory.start, rows: directory_rows, limit }.into());
+        }
+        let (image, tables, disk_len) = (Arc::clone(image), Table::new(Arc::clone(image)), sector(capacity));
+        let grains = Grains { image, tables, header, descriptor, directory, grain_len, disk_len, has_footer };
+        grains.check_tables(directory_rows)?;
+        Ok(grains)
+    }
+
+    /// Checks that the file has room for all tables: those of a sound disk are not the same.
+    fn check_tables(&self, directory_rows: u64) -> Result<()> {
+        let mut found = 0_u64;
+        for table in 0..directory_rows {
+            found = found.saturating_add(self.table_at(table)?.is_some().into());
+        }
+        let len = self.rows().saturating_mul(4);
+        let max = self.image.len().checked_div(len).unwrap_or(0);
+        if found > max {
+            return Err(Corruption::TableCount { found, max }.into());
+        }
+        Ok(())
+    }
+
+    fn rows(&self) -> u64 {
+        self.header.rows_per_table.get().into()
+    }
+
+    /// Offset of a table, by its number; `None` if its grains are not stored.
+    fn table_at(&self, table: u64) -> Result<Option<u64>> {
+        let entry = self.tables.entry(self.directory.start.saturating_add(table.saturating_mul(4)))?;
+        let at = sector(u32::from_le_bytes(entry).into());
+        Ok(Some(at).filter(|at| *at != 0))
+    }
+
+    fn place(&self, grain: u64) -> Result<Place> {
+        let table = grain.checked_div(self.rows()).unwrap_or(0);
+        let Some(table_at) = self.table_at(table)? else { return Ok(Place::Hole) };
+        let limit = self.image.len();
+        let row = grain.saturating_sub(table.saturating_mul(self.rows()));
+        let at = table_at.saturating_add(row.saturating_mul(4));
+        if range_at(at, 4).end > limit {
+            return Ok(Place::Fault(Corruption::TablePlace { table, at: table_at, limit }.into()));
+        }
+        let at = match u32::from_le_bytes(self.tables.entry(at)?) {
+            0 => return Ok(Place::Hole),
+            1 if self.header.flags.get() & ZERO_GRAINS != 0 => return Ok(Place::Hole),
+            number => sector(number.into()),
+        };
+        let needed = self.grain_len.min(self.disk_len.saturating_sub(grain.saturating_mul(self.grain_len)));
+        if self.header.flags.get() & COMPRESSED != 0 {
+            return self.compressed(grain, at, needed);
+        }
+        // The last grain of a file need not be there to its end.
+        Ok(match at >= limit || range_at(at, needed).end > limit {
+            true => Place::Fault(Corruption::GrainPlace { grain, at, len: needed, limit }.into()),
+            false => Place::Stored(at),
+        })
+    }
+
+    /// A grain behind its head.
+    fn compressed(&self, grain: u64, at: u64, needed: u64) -> Result<Place> {
+        let (head_len, limit) = (size_of::<GrainHead>() as u64, self.image.len());
+        let fault = |len| Corruption::GrainPlace { grain, at, len, limit };
+        if range_at(at, head_len).end > limit {
+            return Ok(Place::Fault(fault(head_len).into()));
+        }
+        let mut head = GrainHead::new_zeroed();
+        self.image.read_exact_at(at, head.as_mut_bytes())?;
+        let len = u64::from(head.len.get());
+        let first = grain.saturating_mul(self.header.grain_size.get());
+        if head.first.get() != first || len > self.grain_len.saturating_mul(2) {
+            let (found, len) = (head.first.get(), head.len.get());
+            return Ok(Place::Fault(Corruption::GrainHead { grain, at, found, first, len }.into()));
+        }
+        let offset = at.saturating_add(head_len);
+        if range_at(offset, len).end > limit {
+            return Ok(Place::Fault(fault(len).into()));
+        }
+        let block = BlockRef {
+            offset,
+            stored_len: head.len.get(),
+            decoded_len: u32_of(needed),
+            decodes_to: if needed == self.grain_len { DecodedLen::Exactly } else { DecodedLen::Prefix },
+            zero_padded: false,
+            algorithm: Some(Algorithm::Zlib),
+        };
+        Ok(Place::Block { block, start: 0 })
+    }
+}
+
+fn header_at(image: &dyn Image, at: u64) -> Result<Header> {
+    let mut header = Header::new_zeroed();
+    if range_at(at, size_of::<Header>() as u64).end > image.len() {
+        return Err(Corruption::Short { len: image.len() }.into());
+    }
+    image.read_exact_at(at, header.as_mut_bytes())?;
+    if header.magic != MAGIC {
+        return Err(Corruption::Signature { at }.into());
+    }
+    Ok(header)
+}
+
+impl Map for Grains {
+    fn format(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn disk_len(&self) -> u64 {
+        self.disk_len
+    }
+
+    fn each(&self, range: Range<u64>, visit: &mut Visit<'_>) -> Result<()> {
+        // Tables that are not there are passed over as a whole.
+        let span = self.grain_len.saturating_mul(self.rows());
+        let mut goes_on = true;
+        each_block(range, span, &mut |table| Ok(Place::Stored(table)), &mut |part, _| {
+            let table = part.start.checked_div(span).unwrap_or(0);
+            if self.table_at(table)?.is_none() {
+                goes_on = visit(part, Place::Hole)?;
+            } else {
+                each_block(part, self.grain_len, &mut |grain| self.place(grain), &mut |part, place| {
+                    goes_on = visit(part, place)?;
+                    Ok(goes_on)
+                })?;
+            }
+            Ok(goes_on)
+        })
+    }
+
+    fn add_facts(&self, facts: &mut Facts) {
+        let compressed = self.header.flags.get() & COMPRESSED != 0;
+        let kind = self.descriptor.kind().map_or("unknown".into(), str::to_owned);
+        facts.push("version", "Version", FactValue::Text(self.header.version.get().to_string()));
+        facts.push("kind", "Kind", FactValue::Text(kind));
+        facts.push("codecs", "Codec", FactValue::Text(if compressed { "gzip" } else { "none" }.into()));
+        facts.push("block_len", "Grain size", FactValue::Bytes(self.grain_len));
+    }
+
+    fn structures(&self) -> Vec<(Range<u64>, &'static str)> {
+        let limit = self.image.len();
+        let mut structures = vec![(0..SECTOR_LEN, "header"), (self.descriptor.range(), "descriptor")];
+        structures.push((self.directory.clone(), "grain directory"));
+        if self.has_footer {
+            structures.push((limit.saturating_sub(3 * SECTOR_LEN)..limit, "footer"));
+        }
+        let copy = sector(self.header.rgd_offset.get());
+        let has_copy = self.header.flags.get() & HAS_COPY != 0;
+        let rows = self.directory.end.saturating_sub(self.directory.start) / 4;
+        let starts = [Some(self.directory.start), has_copy.then_some(copy)];
+        if has_copy {
+            structures.push((range_at(copy, rows.saturating_mul(4)), "grain directory"));
+        }
+        for start in starts.into_iter().flatten() {
+            for row in 0..rows {
+                // Unreadable tables own nothing.
+                let entry =
+                    self.tables.entry(start.saturating_add(row.saturating_mul(4))).unwrap_or_default();
+                let at = sector(u32::from_le_bytes(entry).into());
+                if at != 0 {
+                    structures.push((range_at(at, self.rows().saturating_mul(4)), "grain tables"));
+                }
+            }
+        }
+        structures
+    }
+
+    fn check(&self, report: &mut Report<'_>) -> Result<()> {
+        if self.header.unclean != 0 {
+            report.warn("header", "not closed cleanly");
+        }
+        if self.header.newlines != NEWLINES {
+            report.error("header", "its line ends were changed, as by a transfer as text");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! Virtual disks written by qemu-img and img2simg: what goes in comes out.
+
+use packfs::{ErrorKind, OpenOptions, Opened, Severity};
+use packfs_testkit::{Peer, Random, peer};
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+const MIB: usize = 1 << 20;
+
+/// Text, noise, zeros, and a pattern of four bytes, in whole sectors.
+fn raw_disk() -> Vec<u8> {
+    let mut random = Random::new(11);
+    let pattern = [1, 2, 3, 4].repeat(16 << 10);
+    [
+        random.text(MIB),
+        random.noise(MIB / 2),
+        vec![0; 5 * MIB],
+        pattern,
+        random.text(MIB),
+        vec![7; 4096],
+        random.noise(8192),
+    ]
+    .concat()
+}
+
+/// The disk in an image, which has to be sound, in one piece and in many.
+#[track_caller]
+fn disk(path: &Path, format: &str) -> Vec<u8> {
+    let opened = OpenOptions::new().outermost().open(path).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(opened.format().name(), format);
+    read(&opened, format)
+}
+
+#[track_caller]
+fn read(opened: &Opened, what: &str) -> Vec<u8> {
+    let mut faults = Vec::new();
+    opened.volume().check(&mut |finding| faults.push(finding)).unwrap();
+    faults.retain(|finding| finding.severity > Severity::Note);
+    assert!(faults.is_empty(), "{what}: {faults:?}");
+    let owned: u64 = opened.volume().space().unwrap().iter().map(|owner| owner.len).sum();
+    assert_eq!(owned, opened.image().len(), "{what}");
+    let disk = opened.read("disk.img").unwrap();
+    let file = opened.open_file("disk.img").unwrap();
+    let mut random = Random::new(3);
+    for _ in 0..100 {
+        let at = random.below(disk.len() as u64) as usize;
+        let mut buf = vec![0; (random.below(70_000) as usize).min(disk.len() - at)];
+        assert_eq!(file.read_at(at as u64, &mut buf).unwrap(), buf.len());
+        assert!(buf == disk[at..at + buf.len()], "{what}: {} bytes at {at}", buf.len());
+    }
+    disk
+}
+
+fn run(peer: &Peer, folder: &Path, words: &[&str]) {
+    let words: Vec<&dyn AsRef<std::ffi::OsStr>> = words.iter().map(|word| word as _).collect();
+    let done = peer.command(&words).current_dir(folder).stdin(Stdio::null()).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn every_format_of_qemu_gives_the_disk_that_was_converted() {
+    let Some(qemu) = peer("qemu-img") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let raw = raw_disk();
+    fs::write(folder.path().join("raw"), &raw).unwrap();
+    let rows = [
+        ("vpc", "subformat=dynamic", "vhd"),
+        ("vpc", "subformat=dynamic,force_size=on", "vhd"),
+        ("vpc", "subformat=fixed", "vhd"),
+        ("vhdx", "subformat=dynamic", "vhdx"),
+        ("vhdx", "subformat=fixed,block_size=1M", "vhdx"),
+        ("vhdx", "block_size=256M", "vhdx"),
+        ("vmdk", "subformat=monolithicSparse", "vmdk"),
+        ("vmdk", "subformat=monolithicSparse,zeroed_grain=on", "vmdk"),
+        ("vmdk", "subformat=streamOptimized", "vmdk"),
+        ("vdi", "static=off", "vdi"),
+        ("vdi", "static=on", "vdi"),
+    ];
+    std::thread::scope(|scope| {
+        for (index, (driver, options, format)) in rows.into_iter().enumerate() {
+            let (qemu, folder, raw) = (&qemu, folder.path(), &raw);
+            scope.spawn(move || {
+                let name = index.to_string();
+                run(qemu, folder, &["convert", "-f", "raw", "-O", driver, "-o", options, "raw", &name]);
+                let disk = disk(&folder.join(&name), format);
+                // VHD rounds up to whole cylinders.
+                assert!(disk.len() >= raw.len() && (disk.len() == raw.len() || format == "vhd"), "{options}");
+                assert!(disk[..raw.len()] == *raw, "{driver} {options}");
+                assert!(disk[raw.len()..].iter().all(|byte| *byte == 0), "{driver} {options}");
+            });
+        }
+    });
+}
+
+#[test]
+fn sparse_images_of_android_are_read() {
+    let Some(img2simg) = peer("img2simg") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut raw = raw_disk();
+    raw.resize(raw.len().next_multiple_of(4096), 0);
+    fs::write(folder.path().join("raw"), &raw).unwrap();
+    for block in ["4096", "1024"] {
+        run(&img2simg, folder.path(), &["raw", "sparse", block]);
+        assert!(disk(&folder.path().join("sparse"), "android-sparse") == raw, "{block}");
+    }
+}
+
+#[test]
+fn disks_of_several_files_and_differences_are_named() {
+    let Some(qemu) = peer("qemu-img") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let create = |words: &[&str]| run(&qemu, folder, &[&["create", "-q", "-f", "vmdk"], words].concat());
+    create(&["base.vmdk", "8M"]);
+    create(&["-o", "backing_file=base.vmdk,backing_fmt=vmdk", "top.vmdk", "8M"]);
+    create(&["-o", "subformat=twoGbMaxExtentSparse", "split.vmdk", "8M"]);
+    for (name, expected) in [
+        ("top.vmdk", "the difference to another disk"),
+        ("split-s001.vmdk", "a part of a disk"),
+        ("split.vmdk", "a virtual disk (VMDK, its description)"),
+    ] {
+        let error = OpenOptions::new().open(folder.join(name)).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(error.hints()[0].contains("qemu-img convert"), "{:?}", error.hints());
+    }
+}
+
+#[test]
+fn changes_in_the_log_of_a_disk_are_applied() {
+    let (Some(qemu), Some(io)) = (peer("qemu-img"), peer("qemu-io")) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    run(&qemu, folder, &["create", "-q", "-f", "vhdx", "-o", "block_size=1M", "disk", "16M"]);
+    run(&io, folder, &["-c", "write -P 5 3M 2M", "-c", "write -P 6 9M 64k", "disk"]);
+    // QEMU marks its log as empty, but leaves it in the file. As if it had stopped before that, the
+    // headers name the log, and the table of blocks, at 2 MiB, has no block.
+    let mut bytes = fs::read(folder.join("disk")).unwrap();
+    let guid: [u8; 16] = bytes[MIB + 32..MIB + 48].try_into().unwrap();
+    for at in [64 << 10, 128 << 10] {
+        let header = &mut bytes[at..at + 4096];
+        header[48..64].copy_from_slice(&guid);
+        header[4..8].fill(0);
+        let sum = !packfs_format::crc32c(!0, header);
+        header[4..8].copy_from_slice(&sum.to_le_bytes());
+    }
+    assert!(bytes[2 * MIB..2 * MIB + 4096].iter().any(|byte| *byte != 0));
+    bytes[2 * MIB..2 * MIB + 4096].fill(0);
+    fs::write(folder.join("disk"), bytes).unwrap();
+    let opened = OpenOptions::new().outermost().open(folder.join("disk")).unwrap();
+    assert!(opened.warnings()[0].contains("changes of its log"), "{:?}", opened.warnings());
+    let disk = read(&opened, "vhdx");
+    let mut wanted = vec![0; 16 * MIB];
+    wanted[3 * MIB..5 * MIB].fill(5);
+    wanted[9 * MIB..9 * MIB + (64 << 10)].fill(6);
+    assert!(disk == wanted);
+    run(&qemu, folder, &["check", "-q", "-r", "all", "disk"]);
+    run(&qemu, folder, &["convert", "-O", "raw", "disk", "raw"]);
+    assert!(disk == fs::read(folder.join("raw")).unwrap());
+}
