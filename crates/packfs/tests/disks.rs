@@ -137,7 +137,8 @@ fn changes_in_the_log_of_a_disk_are_applied() {
     // QEMU marks its log as empty, but leaves it in the file. As if it had stopped before that, the
     // headers name the log, and the table of blocks, at 2 MiB, has no block.
     let mut bytes = fs::read(folder.join("disk")).unwrap();
-    let guid: [u8; 16] = bytes[MIB + 32..MIB + 48].try_into().unwrap();
+    let last = (MIB..2 * MIB).step_by(4096).rfind(|at| bytes[*at..].starts_with(b"loge")).unwrap();
+    let guid: [u8; 16] = bytes[last + 32..last + 48].try_into().unwrap();
     for at in [64 << 10, 128 << 10] {
         let header = &mut bytes[at..at + 4096];
         header[48..64].copy_from_slice(&guid);
