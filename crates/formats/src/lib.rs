@@ -24,6 +24,8 @@ static FORMATS: &[&dyn Format] = &[
     &packfs_format_romfs::Romfs,
     #[cfg(feature = "btrfs")]
     &packfs_format_btrfs::Btrfs,
+    #[cfg(feature = "ext")]
+    &packfs_format_ext::Ext,
     #[cfg(feature = "cloop")]
     &packfs_format_cloop::Cloop,
     #[cfg(feature = "qcow2")]

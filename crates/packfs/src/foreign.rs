@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A kind of file, and advice what to do with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
-    /// The kind, with its article, such as `an ext4 filesystem`.
+    /// The kind, with its article, such as `an XFS filesystem`.
     pub what: String,
     /// A command to try.
     pub hint: String,
@@ -38,9 +38,6 @@ impl Foreign {
             let hint = format!("--magic {magic} reads it, as in packfs ls FILE --magic {magic}");
             let what = "a SquashFS image with another magic".into();
             return Some(Foreign { what, hint, is_alone: false });
-        }
-        if let Some(kind) = extended(&head) {
-            return Some(what(kind, Advice::Mount));
         }
         if head.starts_with(b"\x7fELF") {
             return Some(program(image, &head));
@@ -216,6 +213,7 @@ const ROWS: &[Row] = &[
     // What is known by more than its beginning, which is damaged.
     row("a damaged tar archive", 257, b"ustar", Advice::Examine("tar -tvf")),
     row("a damaged cramfs image", 16, b"Compressed ROMFS", Advice::Examine("packfs info --scan")),
+    row("a damaged ext4 filesystem", 1080, b"\x53\xef", Advice::Examine("e2fsck -fn")),
     row("a damaged ISO 9660 image", 0x8001, b"CD001", Advice::Examine("packfs info --scan")),
     row("a disk with a damaged partition table", 512, b"EFI PART", Advice::Examine("sgdisk --verify")),
     // Files that were compressed as a whole.
@@ -266,29 +264,6 @@ impl Head {
         let bytes = self.0.get(at..at + len).unwrap_or_default();
         bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
-}
-
-/// Name of the extended file system, by the features of its superblock.
-fn extended(head: &Head) -> Option<&'static str> {
-    const SUPER_BLOCK_AT: usize = 1024;
-    const HAS_JOURNAL: u64 = 0x4;
-    // Everything but compression, file types in entries, a journal to replay or elsewhere, meta
-    // block groups.
-    const ONLY_IN_4: u64 = !0x1f;
-    // Everything but sparse superblocks, large files and trees in directories.
-    const ONLY_IN_4_RO: u64 = !0x7;
-    if head.number(SUPER_BLOCK_AT + 0x38, 2) != 0xef53 {
-        return None;
-    }
-    let [compatible, incompatible, read_only] =
-        [0x5c, 0x60, 0x64].map(|at| head.number(SUPER_BLOCK_AT + at, 4));
-    Some(if incompatible & ONLY_IN_4 != 0 || read_only & ONLY_IN_4_RO != 0 {
-        "an ext4 filesystem"
-    } else if compatible & HAS_JOURNAL != 0 {
-        "an ext3 filesystem"
-    } else {
-        "an ext2 filesystem"
-    })
 }
 
 /// A program, and the image that is appended to it, as an AppImage is made.

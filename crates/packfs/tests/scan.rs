@@ -75,6 +75,7 @@ fn all_images_of_a_firmware_are_found_and_nothing_else() {
         ("cramfs", "cramfs-v2-be-swapped.cramfs"),
         ("romfs", "romfs.romfs"),
         ("btrfs", "btrfs-mixed.btrfs"),
+        ("ext4", "ext4.ext4"),
     ] {
         if packfs::formats::by_name(format).is_some() {
             names.push((format, legacy(file)));

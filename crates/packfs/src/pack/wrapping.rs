@@ -146,7 +146,7 @@ fn subject(
     };
     let source = match source {
         Ok(source) => source,
-        // No format that is read here, such as ext4: a disk is a disk.
+        // No format that is read here, such as F2FS: a disk is a disk.
         Err(error) if error.kind() == ErrorKind::Unsupported => Source::Image(path.into()),
         Err(error) => return Err(error),
     };

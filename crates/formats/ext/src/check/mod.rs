@@ -1,0 +1,283 @@
+//! Check of every structure: descriptors, directories, inodes and their blocks, link counts,
+//! bitmaps.
+//!
+//! Invariant: ends for every image, as each inode is visited once.
+
+mod blocks;
+mod groups;
+
+use crate::bytes::le32;
+use crate::corruption::Corruption;
+use crate::dir::RawEntry;
+use crate::disk::ROOT;
+use crate::inode::{ENCRYPTED, INLINE, RawInode};
+use crate::map::Piece;
+use crate::reader::Reader;
+use crate::space::{RESIZE, has_blocks};
+use crate::volume::ExtVolume;
+use blocks::BlockUse;
+use packfs_core::{FileType, Name, Result, escaped};
+use packfs_format::check::{Hierarchy, Report};
+use packfs_format::{Finding, InodeId};
+use std::collections::HashSet;
+use std::fmt::Display;
+use std::ops::ControlFlow;
+
+/// Directories with so many names have no link count.
+const LINKS_MAX: u32 = 65_000;
+
+/// An entry, owned.
+struct Named {
+    inode: u32,
+    name: Vec<u8>,
+    file_type: Option<FileType>,
+}
+
+struct Walk<'a, 'r> {
+    volume: &'a ExtVolume,
+    reader: &'a Reader,
+    report: &'a mut Report<'r>,
+    hierarchy: Hierarchy<u32, u32>,
+    used: BlockUse,
+    /// Blocks of attributes, which inodes may share.
+    xattr_blocks: HashSet<u64>,
+    /// Inodes that were met.
+    met: HashSet<u32>,
+    /// Set if anything could not be read, so that bitmaps are not held against the rest.
+    is_damaged: bool,
+}
+
+impl ExtVolume {
+    /// Implements [`packfs_format::Volume::check`].
+    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        let mut report = Report::new(crate::INFO.name, found);
+        let reader = &self.reader;
+        let mut walk = Walk {
+            volume: self,
+            reader,
+            report: &mut report,
+            hierarchy: Hierarchy::default(),
+            used: BlockUse::new(reader),
+            xattr_blocks: HashSet::new(),
+            met: HashSet::new(),
+            is_damaged: false,
+        };
+        walk.super_block();
+        walk.groups()?;
+        let root = reader.dir(u64::from(ROOT))?;
+        walk.hierarchy.meet_root(ROOT, u32::from(root.links()), ROOT);
+        walk.met.insert(ROOT);
+        walk.contents(&root, &"/")?;
+        for index in 0.. {
+            let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) else { break };
+            walk.directory(index, dir)?;
+        }
+        if walk.report.is_full() {
+            return Ok(());
+        }
+        walk.hierarchy.check_links(walk.report);
+        walk.tables()
+    }
+}
+
+impl Walk<'_, '_> {
+    /// Makes a finding of what the reader refused.
+    fn refused<T>(&mut self, place: impl Display, result: Result<T>) -> Result<Option<T>> {
+        let found = self.report.refused(place, result)?;
+        self.is_damaged |= found.is_none();
+        Ok(found)
+    }
+
+    fn directory(&mut self, index: usize, dir: u32) -> Result<()> {
+        let path = self.hierarchy.path(index);
+        let Some(raw) = self.refused(&path, self.reader.dir(u64::from(dir)))? else { return Ok(()) };
+        let parent = self.hierarchy.parent(index).unwrap_or(dir);
+        if raw.has(ENCRYPTED) {
+            self.report.note(&path, "encrypted: names and contents need a key, and were not checked");
+            self.is_damaged = true;
+            return Ok(());
+        }
+        let mut subdirs = 0_u32;
+        let mut names: HashSet<Vec<u8>> = HashSet::new();
+        let mut dots = Vec::new();
+        let mut entries = Vec::new();
+        // Entries are collected in parts, since inodes are read for each.
+        let listed = self.entries(&raw, &mut dots, &mut entries);
+        self.refused(&path, listed)?;
+        self.dots(index, &raw, parent, &dots);
+        for entry in entries {
+            if self.report.is_full() {
+                return Ok(());
+            }
+            if let Err(fault) = Name::new(&entry.name) {
+                self.report.error(self.hierarchy.entry_path(index, &entry.name), fault);
+                continue;
+            }
+            subdirs = subdirs.saturating_add(u32::from(self.entry(index, &entry)?));
+            if !names.insert(entry.name) {
+                self.report.error(&path, "two entries of one name");
+            }
+        }
+        let (links, wanted) = (u32::from(raw.links()), subdirs.saturating_add(2));
+        let is_uncounted = links == 1 && wanted > LINKS_MAX;
+        if links != wanted && !is_uncounted && !self.is_damaged && self.reader.patches.dirs.is_empty() {
+            let fault = format_args!("link count {links}, but it has {wanted} names");
+            self.report.error(&path, fault);
+        }
+        Ok(())
+    }
+
+    /// Collects the entries of a directory; `.` and `..` apart.
+    fn entries(&self, raw: &RawInode, dots: &mut Vec<(u64, Named)>, found: &mut Vec<Named>) -> Result<()> {
+        let patch = self.reader.patches.dir(raw.number);
+        if !patch.is_some_and(|patch| patch.is_new) {
+            self.reader.raw_entries(raw, 0, &mut |entry: RawEntry<'_>| {
+                let is_removed = patch.is_some_and(|patch| patch.removed.contains(entry.name));
+                if entry.inode == 0 || is_removed {
+                    return ControlFlow::Continue(());
+                }
+                let (inode, file_type) = (entry.inode, entry.file_type);
+                let named = Named { inode, name: entry.name.to_vec(), file_type };
+                match entry.name {
+                    b"." | b".." => dots.push((entry.at, named)),
+                    _ => found.push(named),
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        for (name, inode) in patch.into_iter().flat_map(|patch| &patch.added) {
+            found.push(Named { inode: *inode, name: name.clone(), file_type: None });
+        }
+        Ok(())
+    }
+
+    /// Checks the entries of a directory for itself and its parent.
+    fn dots(&mut self, index: usize, raw: &RawInode, parent: u32, dots: &[(u64, Named)]) {
+        let path = self.hierarchy.path(index);
+        if self.reader.patches.dir(raw.number).is_some_and(|patch| patch.is_new) {
+            return;
+        }
+        if raw.has(INLINE) {
+            let found = le32(raw.block_field(), 0);
+            if found != parent {
+                self.report.error(&path, format_args!("its parent is inode {found}, {parent} wanted"));
+            }
+            return;
+        }
+        for (name, wanted) in [(&b"."[..], raw.number), (b"..", parent)] {
+            let mut found = dots.iter().filter(|(_, named)| named.name == name);
+            let shown = escaped(name);
+            match (found.next(), found.next()) {
+                (None, _) => self.report.error(&path, format_args!("no entry {shown}")),
+                (_, Some(_)) => self.report.error(&path, format_args!("two entries {shown}")),
+                (Some((_, named)), None) if named.inode != wanted => {
+                    let fault = format_args!("{shown} leads to inode {}, {wanted} wanted", named.inode);
+                    self.report.error(&path, fault);
+                }
+                (Some((at, _)), None) if name == b"." && *at != 0 => {
+                    self.report.error(&path, "an entry . that is not the first");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Checks an entry, and the inode behind it if it is new. Returns true for a directory.
+    fn entry(&mut self, index: usize, entry: &Named) -> Result<bool> {
+        let path = self.hierarchy.entry_path(index, &entry.name);
+        let found = self.reader.named_inode(u64::from(entry.inode));
+        let Some(raw) = self.refused(&path, found)? else { return Ok(false) };
+        let (file_type, number) = (raw.file_type(), raw.number);
+        if entry.file_type.is_some() && entry.file_type != file_type {
+            let word = |file_type: Option<FileType>| file_type.map_or("none", FileType::word);
+            let (claimed, own) = (word(entry.file_type), word(file_type));
+            self.report.error(&path, format_args!("the entry says {claimed}, the inode {own}"));
+        }
+        if self.hierarchy.meet_again(number, index, &entry.name, self.report).is_some() {
+            return Ok(raw.is_dir());
+        }
+        let links = u32::from(raw.links());
+        self.hierarchy.meet(number, links, raw.is_dir().then_some(number), index, &entry.name);
+        self.met.insert(number);
+        self.contents(&raw, &path)?;
+        Ok(raw.is_dir())
+    }
+
+    /// Checks what an inode holds: its blocks, attributes, link target.
+    fn contents(&mut self, raw: &RawInode, path: &dyn Display) -> Result<()> {
+        if raw.has_odd_time() {
+            self.report.warn(path, "a time with more nanoseconds than a second has");
+        }
+        self.blocks(raw, path)?;
+        if raw.has(ENCRYPTED) {
+            return Ok(());
+        }
+        self.refused(path, self.reader.all_xattrs(raw))?;
+        if raw.file_type() == Some(FileType::Symlink) {
+            self.refused(path, self.volume.target(raw))?;
+        }
+        if raw.file_type() == Some(FileType::File) && raw.has(INLINE) {
+            let read = packfs_format::Volume::extents(
+                self.volume,
+                InodeId(u64::from(raw.number)),
+                0..u64::MAX,
+                &mut |_| ControlFlow::Continue(()),
+            );
+            self.refused(path, read)?;
+        }
+        Ok(())
+    }
+
+    /// Claims the blocks of an inode.
+    fn blocks(&mut self, raw: &RawInode, path: &dyn Display) -> Result<()> {
+        let (mut again, mut first) = (0_u64, 0);
+        let mut claim = |used: &mut BlockUse, block: u64, count: u64| {
+            let found = used.claim(block, count);
+            if let Some(place) = found.first.filter(|_| again == 0) {
+                first = place;
+            }
+            again = again.saturating_add(found.count);
+        };
+        let xattrs = raw.xattr_block();
+        if xattrs != 0 && self.xattr_blocks.insert(xattrs) {
+            claim(&mut self.used, xattrs, 1);
+        }
+        if has_blocks(raw) {
+            let used = &mut self.used;
+            let walked = self.reader.pieces(raw, 0..u64::MAX, &mut |piece| {
+                match piece {
+                    Piece::Node(block) => claim(used, block, 1),
+                    Piece::Run(run) => claim(used, run.block, run.count),
+                }
+                ControlFlow::Continue(())
+            });
+            self.refused(path, walked)?;
+        }
+        // Blocks that are kept for descriptors are listed by an inode, too.
+        if again > 0 && raw.number != RESIZE {
+            let fault = format_args!("{again} blocks that belong to something else, the first is {first}");
+            self.report.error(path, fault);
+        }
+        Ok(())
+    }
+
+    /// Checks the superblock.
+    fn super_block(&mut self) {
+        let super_block = &self.reader.super_block;
+        if let Some(sum) = self.reader.sums.super_block(&super_block.raw) {
+            self.report.error("superblock", Corruption::SuperSum { found: sum.found, wanted: sum.wanted });
+        }
+        let wanted = u64::from(super_block.group_count).saturating_mul(u64::from(super_block.group_inodes));
+        if u64::from(super_block.inode_count) != wanted {
+            let found = super_block.inode_count;
+            self.report.error("superblock", format_args!("{found} inodes, {wanted} in all groups"));
+        }
+        let (len, wanted) = (self.reader.image.len(), super_block.offset(super_block.block_count));
+        if len < wanted {
+            self.report.error("superblock", format_args!("{wanted} bytes, but the image has {len}"));
+        }
+        if crate::bytes::le16(&super_block.raw, 0x3a) & crate::open::STATE_ERRORS != 0 {
+            self.report.warn("superblock", "Linux found errors in the filesystem");
+        }
+    }
+}

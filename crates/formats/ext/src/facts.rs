@@ -1,0 +1,96 @@
+//! Facts of an image, as `info` prints them.
+
+use crate::bytes::{field, le16, le32, le64, u8_at};
+use crate::features::{BIGALLOC, HAS_JOURNAL, RECOVER};
+use crate::open::STATE_ERRORS;
+use crate::volume::ExtVolume;
+use packfs_core::escaped;
+use packfs_format::{FactValue, Facts};
+
+/// State of the superblock: unmounted.
+const STATE_CLEAN: u16 = 1;
+
+impl ExtVolume {
+    /// Returns the time the filesystem was made, seconds since 1970; `None` if it is not recorded.
+    pub(crate) fn time_made(&self) -> Option<i64> {
+        let raw = &*self.reader.super_block.raw;
+        let seconds = i64::from(le32(raw, 0x108)) | i64::from(u8_at(raw, 0x276)) << 32;
+        (seconds != 0).then_some(seconds)
+    }
+
+    /// Implements [`packfs_format::Volume::facts`].
+    pub(crate) fn all_facts(&self) -> Facts {
+        let super_block = &self.reader.super_block;
+        let (raw, features) = (&*super_block.raw, super_block.features);
+        let mut facts = Facts::default();
+        let text = |text: &str| FactValue::Text(text.to_owned());
+        let name = |at, len| FactValue::Text(escaped(super_block.text(at, len)).to_string());
+        facts.push("format", "Format", text(crate::INFO.name));
+        facts.push("version", "Version", text(features.version()));
+        facts.push("codec", "Codec", text("none"));
+        facts.push("label", "Label", name(0x78, 16));
+        facts.push("uuid", "UUID", FactValue::Text(uuid_text(super_block.uuid())));
+        facts.push("mounted_at", "Last mounted at", name(0x88, 64));
+        if let Some(time) = self.time_made() {
+            facts.push("made_at", "Made at", FactValue::Time(time));
+        }
+        facts.push("block_len", "Block size", FactValue::Bytes(super_block.block_len));
+        if features.forbids(BIGALLOC) {
+            let len = super_block.block_len.checked_shl(super_block.cluster_bits).unwrap_or(u64::MAX);
+            facts.push("cluster_len", "Cluster size", FactValue::Bytes(len));
+        }
+        facts.push("inode_len", "Inode size", FactValue::Bytes(super_block.inode_len as u64));
+        facts.push("inodes", "Inodes", FactValue::Count(u64::from(super_block.inode_count)));
+        facts.push("free_inodes", "Free inodes", FactValue::Count(u64::from(le32(raw, 0x10))));
+        facts.push("groups", "Block groups", FactValue::Count(u64::from(super_block.group_count)));
+        facts.push("image_len", "Image length", FactValue::Bytes(self.reader.image.len()));
+        let len = super_block.offset(super_block.block_count);
+        facts.push("filesystem_len", "Filesystem length", FactValue::Bytes(len));
+        let free = crate::bytes::joined(
+            le32(raw, 0x0c),
+            if super_block.descriptor_len > 32 { le32(raw, 0x158) } else { 0 },
+        );
+        facts.push("free_len", "Free", FactValue::Bytes(super_block.offset(free)));
+        let written = le64(raw, 0x178).saturating_mul(1024);
+        facts.push("written_len", "Written in its life", FactValue::Bytes(written));
+        facts.push("state", "State", FactValue::List(self.state_words(le16(raw, 0x3a))));
+        facts.push("journal", "Journal", text(self.journal_word()));
+        facts.push("checksums", "Checksums", text(self.sums_word()));
+        facts.push("features", "Features", FactValue::List(features.names()));
+        facts
+    }
+
+    fn state_words(&self, state: u16) -> Vec<String> {
+        let needs_recovery = self.reader.super_block.features.needs(RECOVER);
+        let first = if state & STATE_CLEAN != 0 && !needs_recovery { "clean" } else { "not clean" };
+        let errors = (state & STATE_ERRORS != 0).then_some("errors");
+        [Some(first), errors].into_iter().flatten().map(str::to_owned).collect()
+    }
+
+    fn journal_word(&self) -> &'static str {
+        let super_block = &self.reader.super_block;
+        if !super_block.features.has(HAS_JOURNAL) {
+            return "none";
+        }
+        match (le32(&super_block.raw, 0xe0), self.replayed.is_some()) {
+            (0, false) => "external",
+            (0, true) => "external, replayed in memory",
+            (_, false) => "internal",
+            (_, true) => "internal, replayed in memory",
+        }
+    }
+
+    fn sums_word(&self) -> &'static str {
+        match (self.reader.sums.all, self.reader.super_block.features.forbids(crate::features::GDT_CSUM)) {
+            (true, _) => "crc32c of metadata",
+            (false, true) => "crc16 of group descriptors",
+            (false, false) => "none",
+        }
+    }
+}
+
+/// Returns a UUID in its usual form.
+pub(crate) fn uuid_text(uuid: &[u8]) -> String {
+    let hex = |at, len| field(uuid, at, len).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    [hex(0, 4), hex(4, 2), hex(6, 2), hex(8, 2), hex(10, 6)].join("-")
+}

@@ -1,0 +1,234 @@
+//! Inodes: fields, times, devices.
+
+use crate::bytes::{field, joined, le16, le32};
+use crate::corruption::Corruption;
+use crate::disk::{INODE_LEN_MIN, ROOT, SuperBlock};
+use crate::features::{HUGE_FILE, LARGE_DIR};
+use crate::reader::Reader;
+use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp};
+use packfs_format::{Inode, InodeKind};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of the field that holds block numbers, extents or data.
+pub(crate) const BLOCK_FIELD_LEN: usize = 60;
+/// Offset of that field.
+pub(crate) const BLOCK_FIELD_AT: usize = 0x28;
+/// Most blocks of a file.
+const FILE_BLOCKS_MAX: u64 = 1 << 32;
+const NANOS_MAX: u32 = 999_999_999;
+
+pub(crate) const ENCRYPTED: u32 = 0x800;
+pub(crate) const INDEXED: u32 = 0x1000;
+pub(crate) const HUGE: u32 = 0x4_0000;
+pub(crate) const EXTENTS: u32 = 0x8_0000;
+pub(crate) const XATTR_VALUE: u32 = 0x20_0000;
+pub(crate) const INLINE: u32 = 0x1000_0000;
+
+/// An inode as stored, whose checksum is right.
+#[derive(Clone)]
+pub(crate) struct RawInode {
+    pub(crate) number: u32,
+    /// Offset in the image.
+    pub(crate) offset: u64,
+    /// Part of the inode table.
+    window: Arc<Box<[u8]>>,
+    range: Range<usize>,
+}
+
+impl RawInode {
+    pub(crate) fn new(number: u32, offset: u64, window: Arc<Box<[u8]>>, range: Range<usize>) -> Self {
+        RawInode { number, offset, window, range }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.window.get(self.range.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn mode(&self) -> u16 {
+        le16(self.bytes(), 0x00)
+    }
+
+    pub(crate) fn links(&self) -> u16 {
+        le16(self.bytes(), 0x1a)
+    }
+
+    pub(crate) fn flags(&self) -> u32 {
+        le32(self.bytes(), 0x20)
+    }
+
+    pub(crate) fn has(&self, flag: u32) -> bool {
+        self.flags() & flag != 0
+    }
+
+    pub(crate) fn generation(&self) -> u32 {
+        le32(self.bytes(), 0x64)
+    }
+
+    /// Returns the field with block numbers, extents or data.
+    pub(crate) fn block_field(&self) -> &[u8] {
+        field(self.bytes(), BLOCK_FIELD_AT, BLOCK_FIELD_LEN)
+    }
+
+    /// Returns the block of extended attributes; 0 means none.
+    pub(crate) fn xattr_block(&self) -> u64 {
+        joined(le32(self.bytes(), 0x68), u32::from(le16(self.bytes(), 0x76)))
+    }
+
+    /// Returns the type; `None` if the mode names none.
+    pub(crate) fn file_type(&self) -> Option<FileType> {
+        FileType::from_mode_bits(u32::from(self.mode()))
+    }
+
+    pub(crate) fn is_dir(&self) -> bool {
+        self.file_type() == Some(FileType::Directory)
+    }
+
+    /// Returns the end of the fields that are valid.
+    pub(crate) fn fields_end(&self) -> usize {
+        match self.bytes().len() {
+            0..=INODE_LEN_MIN => INODE_LEN_MIN,
+            len => INODE_LEN_MIN.saturating_add(usize::from(le16(self.bytes(), 0x80))).min(len),
+        }
+    }
+
+    /// Returns an extra field, if the inode has it.
+    fn extra(&self, at: usize) -> Option<u32> {
+        (at.saturating_add(4) <= self.fields_end()).then(|| le32(self.bytes(), at))
+    }
+
+    /// Returns the length in bytes.
+    pub(crate) fn len(&self, super_block: &SuperBlock) -> u64 {
+        let is_long = self.file_type() == Some(FileType::File) || super_block.features.needs(LARGE_DIR);
+        joined(le32(self.bytes(), 0x04), if is_long { le32(self.bytes(), 0x6c) } else { 0 })
+    }
+
+    /// Returns the time of last change of the contents.
+    pub(crate) fn mtime(&self) -> Timestamp {
+        let low = i64::from(le32(self.bytes(), 0x10).cast_signed());
+        let extra = self.extra(0x88).unwrap_or(0);
+        let seconds = low.saturating_add(i64::from(extra & 3) << 32);
+        Timestamp { seconds, nanos: (extra >> 2).min(NANOS_MAX) }
+    }
+
+    /// Returns true if a time has more nanoseconds than a second.
+    pub(crate) fn has_odd_time(&self) -> bool {
+        [0x84, 0x88, 0x8c].iter().any(|at| self.extra(*at).is_some_and(|extra| extra >> 2 > NANOS_MAX))
+    }
+
+    /// Returns the hash of its value, for the holder of an extended attribute.
+    pub(crate) fn value_hash(&self) -> u32 {
+        le32(self.bytes(), 0x08)
+    }
+
+    /// Returns the inode whose attribute it holds, as Lustre stores it.
+    pub(crate) fn value_parent(&self) -> u32 {
+        le32(self.bytes(), 0x10)
+    }
+
+    fn owner(&self) -> Owner {
+        let id = |low: usize, high: usize| {
+            u32::from(le16(self.bytes(), low)) | u32::from(le16(self.bytes(), high)) << 16
+        };
+        Owner { uid: id(0x02, 0x78), gid: id(0x18, 0x7a) }
+    }
+
+    /// Returns the number of a device: the old form of 16 bits, or the new one of 32.
+    fn device(&self) -> DeviceNumber {
+        match le32(self.block_field(), 0) {
+            0 => DeviceNumber::decode(le32(self.block_field(), 4)),
+            old => DeviceNumber { major: old >> 8 & 0xff, minor: old & 0xff },
+        }
+    }
+
+    /// Returns the units of 512 bytes that it takes on disk.
+    pub(crate) fn sectors(&self, super_block: &SuperBlock) -> u64 {
+        let low = le32(self.bytes(), 0x1c);
+        if !super_block.features.forbids(HUGE_FILE) {
+            return u64::from(low);
+        }
+        let count = joined(low, u32::from(le16(self.bytes(), 0x74)));
+        let unit = if self.has(HUGE) { super_block.block_len / 512 } else { 1 };
+        count.saturating_mul(unit)
+    }
+}
+
+impl Reader {
+    /// Reads an inode that is in use, and checks what holds for all of them.
+    pub(crate) fn used_inode(&self, number: u64) -> Result<RawInode> {
+        let raw = self.raw_inode(number)?;
+        let inode = raw.number;
+        if raw.links() == 0 {
+            return Err(Corruption::Unused { inode }.into());
+        }
+        self.check_inode(&raw)?;
+        Ok(raw)
+    }
+
+    /// Checks the figures of an inode.
+    pub(crate) fn check_inode(&self, raw: &RawInode) -> Result<()> {
+        let inode = raw.number;
+        let Some(file_type) = raw.file_type() else {
+            return Err(Corruption::Mode { inode, found: raw.mode() }.into());
+        };
+        let room = raw.bytes().len().saturating_sub(INODE_LEN_MIN);
+        let extra = if room == 0 { 0 } else { le16(raw.bytes(), 0x80) };
+        if usize::from(extra) > room || extra % 4 != 0 {
+            return Err(Corruption::ExtraLength { inode, found: extra, max: room }.into());
+        }
+        if raw.has(INLINE) && raw.has(EXTENTS) {
+            return Err(Corruption::Flags { inode, fault: "inline data and extents at once" }.into());
+        }
+        let (found, max) =
+            (raw.len(&self.super_block), FILE_BLOCKS_MAX.saturating_mul(self.super_block.block_len));
+        if found > max {
+            return Err(Corruption::Size { inode, found, max }.into());
+        }
+        let is_whole = found.is_multiple_of(self.super_block.block_len) || raw.has(INLINE);
+        if file_type == FileType::Directory && !is_whole {
+            return Err(Corruption::DirSize { inode, found }.into());
+        }
+        Ok(())
+    }
+
+    /// Reads an inode that an entry leads to.
+    pub(crate) fn named_inode(&self, number: u64) -> Result<RawInode> {
+        let raw = self.used_inode(number)?;
+        let inode = raw.number;
+        if inode < self.super_block.first_inode && inode != ROOT {
+            return Err(Corruption::Reserved { inode }.into());
+        }
+        if raw.has(XATTR_VALUE) {
+            return Err(Corruption::Flags { inode, fault: "holds an extended attribute, no file" }.into());
+        }
+        Ok(raw)
+    }
+
+    /// Converts an inode.
+    pub(crate) fn inode_of(&self, raw: &RawInode) -> Result<Inode> {
+        let file_type = raw.file_type().ok_or(Corruption::Mode { inode: raw.number, found: raw.mode() })?;
+        let len = raw.len(&self.super_block);
+        let kind = match file_type {
+            FileType::Directory => InodeKind::Directory,
+            FileType::File => InodeKind::File { len },
+            FileType::Symlink => InodeKind::Symlink,
+            FileType::BlockDevice => InodeKind::BlockDevice(raw.device()),
+            FileType::CharDevice => InodeKind::CharDevice(raw.device()),
+            FileType::Fifo => InodeKind::Fifo,
+            FileType::Socket => InodeKind::Socket,
+        };
+        let sectors = raw.sectors(&self.super_block);
+        // Linux counts inline data of files, and only of files.
+        let is_inline = file_type == FileType::File && raw.has(INLINE);
+        let inline_sectors = if is_inline { len.div_ceil(512) } else { 0 };
+        Ok(Inode {
+            kind,
+            meta: Meta { mode: raw.mode() & 0o7777, owner: raw.owner(), mtime: raw.mtime() },
+            links: u32::from(raw.links()),
+            number: u64::from(raw.number),
+            doubt: None,
+            has_xattrs: self.has_xattrs(raw),
+            sectors: sectors.saturating_add(inline_sectors),
+        })
+    }
+}

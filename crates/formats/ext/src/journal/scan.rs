@@ -1,0 +1,259 @@
+//! Transactions of a log that are complete, in order.
+//!
+//! Invariant: no more blocks are looked at than the log has.
+
+use super::MAGIC;
+use super::log::{ASYNC_COMMIT, BITS_64, Log, SUMS_V3};
+use crate::bytes::{be16, be32, be64, joined, u8_at};
+use crate::corruption::Corruption;
+use crate::reader::Reader;
+use packfs_core::Result;
+use std::collections::{HashMap, HashSet};
+
+const DESCRIPTOR: u32 = 1;
+const COMMIT: u32 = 2;
+const REVOKE: u32 = 5;
+/// Bytes of the header of a block.
+const HEAD_LEN: usize = 12;
+/// Bytes of the checksum at the end of a descriptor.
+const TAIL_LEN: usize = 4;
+/// Offset of the checksum of a commit.
+const COMMIT_SUM_AT: usize = 16;
+const ESCAPED: u32 = 1;
+const SAME_UUID: u32 = 2;
+const LAST: u32 = 8;
+/// CRC-32, by its number in a commit.
+const CRC32: u8 = 1;
+
+/// A block of the filesystem in the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Data {
+    pub(super) sequence: u32,
+    /// Block of the filesystem.
+    pub(super) target: u64,
+    /// Block of the log.
+    pub(super) block: u64,
+    /// Set if its first bytes were those of a block that describes others, and are zeros.
+    pub(super) is_escaped: bool,
+    pub(super) sum: u32,
+}
+
+/// The contents of complete transactions.
+pub(super) struct Found {
+    pub(super) transactions: u64,
+    /// Number of the transaction after the last one.
+    pub(super) next_sequence: u32,
+    pub(super) data: Vec<Data>,
+    /// Blocks that list revoked blocks, and their transactions.
+    revokes: Vec<(u64, u32)>,
+}
+
+/// Returns true if a transaction comes after another; numbers wrap.
+pub(super) fn is_after(sequence: u32, other: u32) -> bool {
+    sequence.wrapping_sub(other).cast_signed() > 0
+}
+
+struct Scan<'l> {
+    log: &'l Log,
+    found: Found,
+    /// Blocks that are not yet looked at.
+    left: u64,
+    /// Old checksum of the transaction.
+    sum: u32,
+    /// Set if a block of the transaction has a wrong checksum: it may be of an older log.
+    is_doubtful: bool,
+    last_commit_time: u64,
+    /// End of the blocks of the filesystem.
+    blocks_end: u64,
+}
+
+/// Finds the transactions.
+pub(super) fn scan(log: &Log, reader: &Reader) -> Result<Found> {
+    let found = Found { transactions: 0, next_sequence: log.sequence, data: Vec::new(), revokes: Vec::new() };
+    let mut scan = Scan {
+        log,
+        found,
+        left: log.end.saturating_sub(log.first),
+        sum: !0,
+        is_doubtful: false,
+        last_commit_time: 0,
+        blocks_end: reader.super_block.block_count,
+    };
+    scan.go()?;
+    Ok(scan.found)
+}
+
+impl Scan<'_> {
+    fn go(&mut self) -> Result<()> {
+        let mut at = self.log.start;
+        // What belongs to complete transactions.
+        let (mut data_len, mut revokes_len) = (0, 0);
+        while self.spend(1) {
+            let bytes = self.log.read(at)?;
+            let block = at;
+            at = self.log.next(at);
+            if be32(&bytes, 0) != MAGIC || be32(&bytes, 8) != self.found.next_sequence {
+                break;
+            }
+            match be32(&bytes, 4) {
+                DESCRIPTOR => {
+                    self.is_doubtful |= !self.is_tail_right(&bytes);
+                    let Some(next) = self.descriptor(&bytes, block, at)? else { break };
+                    at = next;
+                }
+                REVOKE => {
+                    self.is_doubtful |= !self.is_tail_right(&bytes);
+                    self.found.revokes.push((block, self.found.next_sequence));
+                }
+                COMMIT => {
+                    if !self.commit(&bytes, block)? {
+                        break;
+                    }
+                    (data_len, revokes_len) = (self.found.data.len(), self.found.revokes.len());
+                    self.found.transactions = self.found.transactions.saturating_add(1);
+                    self.found.next_sequence = self.found.next_sequence.wrapping_add(1);
+                }
+                _ => break,
+            }
+        }
+        self.found.data.truncate(data_len);
+        self.found.revokes.truncate(revokes_len);
+        let wrong = self.found.data.iter().find(|data| data.target >= self.blocks_end);
+        match wrong {
+            Some(Data { block, target, .. }) => {
+                Err(Corruption::JournalTarget { block: *block, found: *target, end: self.blocks_end }.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn spend(&mut self, count: u64) -> bool {
+        let left = self.left.checked_sub(count);
+        self.left = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    fn is_tail_right(&self, bytes: &[u8]) -> bool {
+        self.log.is_block_right(bytes, bytes.len().saturating_sub(TAIL_LEN))
+    }
+
+    /// Takes the data that a descriptor lists, which follow it; returns the block behind them.
+    fn descriptor(&mut self, bytes: &[u8], block: u64, mut at: u64) -> Result<Option<u64>> {
+        let tail_len = if self.log.has_sums() { TAIL_LEN } else { 0 };
+        let end = bytes.len().saturating_sub(tail_len);
+        let tag_len = self.log.tag_len();
+        let has_old_sums = self.log.has_old_sums();
+        if has_old_sums {
+            self.sum = crc32_be(self.sum, bytes);
+        }
+        let mut tag_at = HEAD_LEN;
+        loop {
+            let tag_end = tag_at.saturating_add(tag_len);
+            let Some(tag) = bytes.get(tag_at..tag_end).filter(|_| tag_end <= end) else { break };
+            let flags = match self.log.has(SUMS_V3) {
+                true => be32(tag, 4),
+                false => u32::from(be16(tag, 6)),
+            };
+            let high = if self.log.has(BITS_64) { be32(tag, 8) } else { 0 };
+            if !self.spend(1) {
+                return Ok(None);
+            }
+            self.found.data.push(Data {
+                sequence: self.found.next_sequence,
+                target: joined(be32(tag, 0), high),
+                block: at,
+                is_escaped: flags & ESCAPED != 0,
+                sum: self.log.tag_sum(tag),
+            });
+            if has_old_sums {
+                self.sum = crc32_be(self.sum, &self.log.read(at)?);
+            }
+            at = self.log.next(at);
+            tag_at = if flags & SAME_UUID != 0 { tag_end } else { tag_end.saturating_add(16) };
+            if flags & LAST != 0 {
+                break;
+            }
+        }
+        // A descriptor of nothing is none.
+        let _ = block;
+        Ok(Some(at))
+    }
+
+    /// Looks at a commit. Returns false if the log ends before it.
+    fn commit(&mut self, bytes: &[u8], block: u64) -> Result<bool> {
+        let time = be64(bytes, 0x30);
+        // Blocks of an older log that were never overwritten have older times.
+        let is_older = time < self.last_commit_time;
+        let is_old_sum_right = !self.log.has_old_sums() || self.is_old_sum_right(bytes);
+        let is_right = is_old_sum_right && self.log.is_block_right(bytes, COMMIT_SUM_AT);
+        if self.is_doubtful || !is_right {
+            if is_older || (!self.is_doubtful && self.log.has(ASYNC_COMMIT)) {
+                return Ok(false);
+            }
+            return Err(Corruption::JournalSum { block, what: "a transaction" }.into());
+        }
+        self.sum = !0;
+        self.last_commit_time = time;
+        Ok(true)
+    }
+
+    fn is_old_sum_right(&self, bytes: &[u8]) -> bool {
+        let [kind, len] = [12, 13].map(|at| u8_at(bytes, at));
+        let found = be32(bytes, COMMIT_SUM_AT);
+        let is_unused = kind == 0 && len == 0 && found == 0;
+        is_unused || kind == CRC32 && len == 4 && found == self.sum
+    }
+}
+
+/// Returns revoked blocks among those of the log, with the last transaction that revokes them.
+pub(super) fn revoked(log: &Log, found: &Found) -> Result<HashMap<u64, u32>> {
+    let targets: HashSet<u64> = found.data.iter().map(|data| data.target).collect();
+    let mut revoked = HashMap::new();
+    let record_len = if log.has(BITS_64) { 8 } else { 4 };
+    for (block, sequence) in &found.revokes {
+        let bytes = log.read(*block)?;
+        let tail_len = if log.has_sums() { TAIL_LEN } else { 0 };
+        let end = packfs_core::usize_of(u64::from(be32(&bytes, HEAD_LEN)));
+        if end > bytes.len().saturating_sub(tail_len) {
+            return Err(
+                Corruption::Journal { fault: "a list of revoked blocks longer than its block" }.into()
+            );
+        }
+        let records = bytes.get(HEAD_LEN.saturating_add(4)..end).unwrap_or_default();
+        for record in records.chunks_exact(record_len) {
+            let target = if record_len == 8 { be64(record, 0) } else { u64::from(be32(record, 0)) };
+            if targets.contains(&target) {
+                let last = revoked.entry(target).or_insert(*sequence);
+                if is_after(*sequence, *last) {
+                    *last = *sequence;
+                }
+            }
+        }
+    }
+    Ok(revoked)
+}
+
+/// CRC-32 with the most significant bit first, as Linux's `crc32_be()`.
+fn crc32_be(seed: u32, bytes: &[u8]) -> u32 {
+    bytes.iter().fold(seed, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| {
+            if sum & 0x8000_0000 == 0 { sum << 1 } else { sum << 1 ^ 0x04c1_1db7 }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_the_check_value_of_the_catalogue() {
+        // CRC-32/MPEG-2.
+        assert_eq!(crc32_be(!0, b"123456789"), 0x0376_e6e7);
+    }
+
+    #[test]
+    fn numbers_of_transactions_wrap() {
+        assert!(is_after(0, u32::MAX) && !is_after(u32::MAX, 0) && !is_after(7, 7));
+    }
+}

@@ -1,0 +1,172 @@
+//! The reader of verified structures: descriptors, inodes, and blocks of metadata.
+
+use crate::corruption::Corruption;
+use crate::disk::{Group, SuperBlock};
+use crate::inode::RawInode;
+use crate::patches::Patches;
+use crate::sums::{Mismatch, Sums};
+use packfs_core::{Image, Result, range_at, usize_of};
+use packfs_format::BlockCache;
+use std::sync::Arc;
+
+/// Bytes of an inode table that are read together; a power of 2.
+const WINDOW_LEN: u64 = 16 << 10;
+/// Bytes of descriptors that are kept.
+const DESCRIPTORS_MAX: usize = 4 << 20;
+/// Bytes of inode tables that are kept.
+const WINDOWS_MAX: usize = 16 << 20;
+/// Bytes of other blocks of metadata that are kept.
+const NODES_MAX: usize = 16 << 20;
+
+/// An opened filesystem, below names and attributes.
+pub(crate) struct Reader {
+    pub(crate) image: Arc<dyn Image>,
+    pub(crate) super_block: SuperBlock,
+    pub(crate) sums: Sums,
+    descriptors: BlockCache<Box<[u8]>>,
+    windows: BlockCache<Box<[u8]>>,
+    nodes: BlockCache<Node>,
+    /// Changes of a fast commit.
+    pub(crate) patches: Patches,
+}
+
+/// Kinds of blocks that belong to inodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    /// Describes where other blocks are, and is verified for one inode.
+    Map,
+    /// Holds extended attributes, maybe of several inodes.
+    Xattrs,
+}
+
+/// A block of metadata, and the inode for which it was verified.
+pub(crate) struct Node {
+    pub(crate) bytes: Box<[u8]>,
+    owner: u32,
+}
+
+impl Reader {
+    pub(crate) fn new(image: Arc<dyn Image>, super_block: SuperBlock) -> Reader {
+        let sums = Sums::new(&super_block);
+        Reader {
+            image,
+            super_block,
+            sums,
+            descriptors: BlockCache::new(DESCRIPTORS_MAX),
+            windows: BlockCache::new(WINDOWS_MAX),
+            nodes: BlockCache::new(NODES_MAX),
+            patches: Patches::default(),
+        }
+    }
+
+    /// Reads a block.
+    pub(crate) fn block(&self, block: u64) -> Result<Box<[u8]>> {
+        let mut bytes = vec![0; self.super_block.block_size()].into_boxed_slice();
+        self.image.read_exact_at(self.super_block.offset(block), &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads a descriptor, verified.
+    pub(crate) fn group(&self, group: u32) -> Result<Group> {
+        let (block, at) = self.super_block.descriptor_place(group);
+        let bytes = self.descriptors.get_or(block, || {
+            let bytes = self.block(block)?;
+            let len = bytes.len();
+            Ok((bytes, len))
+        })?;
+        let raw = bytes.get(at..at.saturating_add(self.super_block.descriptor_len)).unwrap_or_default();
+        if let Some(Mismatch { found, wanted }) = self.sums.descriptor(group, raw, self.super_block.uuid()) {
+            return Err(Corruption::GroupSum { group: u64::from(group), found, wanted }.into());
+        }
+        Ok(Group::parse(raw))
+    }
+
+    /// Returns the blocks of the inode table of a group.
+    pub(crate) fn table_blocks(&self) -> u64 {
+        let len = u64::from(self.super_block.group_inodes).saturating_mul(self.super_block.inode_len as u64);
+        len.div_ceil(self.super_block.block_len)
+    }
+
+    /// Refuses a place outside of the filesystem.
+    fn table_of(&self, group: u32) -> Result<u64> {
+        let found = self.group(group)?.inode_table;
+        let (blocks, end) = (self.super_block.blocks(), self.super_block.block_count);
+        if blocks.contains(&found) && found.saturating_add(self.table_blocks()) <= end {
+            return Ok(found);
+        }
+        Err(Corruption::GroupPlace { group: u64::from(group), what: "inode table", found, end }.into())
+    }
+
+    /// Reads an inode, verified but whatever it is.
+    pub(crate) fn raw_inode(&self, number: u64) -> Result<RawInode> {
+        let raw = self.stored_inode(number)?;
+        let inode = raw.number;
+        match self.sums.inode_mismatch(inode, raw.bytes()) {
+            Some(Mismatch { found, wanted }) => Err(Corruption::InodeSum { inode, found, wanted }.into()),
+            None => Ok(raw),
+        }
+    }
+
+    /// Reads an inode as it is. The numbers of entries may be any.
+    pub(crate) fn stored_inode(&self, number: u64) -> Result<RawInode> {
+        let max = self.super_block.inode_count;
+        let inode = u32::try_from(number).ok().filter(|number| (1..=max).contains(number));
+        let out_of_range = Corruption::Number { found: number, max };
+        let inode = inode.ok_or(out_of_range)?;
+        let (group, slot) = self.super_block.inode_place(inode);
+        if group >= self.super_block.group_count {
+            return Err(out_of_range.into());
+        }
+        let table = self.super_block.offset(self.table_of(group)?);
+        let inode_len = self.super_block.inode_len;
+        let window_len = WINDOW_LEN.max(inode_len as u64);
+        let at = u64::from(slot).saturating_mul(inode_len as u64);
+        let start = at & !window_len.saturating_sub(1);
+        let table_len = u64::from(self.super_block.group_inodes).saturating_mul(inode_len as u64);
+        let len = window_len.min(table_len.saturating_sub(start));
+        let offset = table.saturating_add(start);
+        let window = self.windows.get_or(offset, || {
+            let mut bytes = vec![0; usize_of(len)].into_boxed_slice();
+            self.image.read_exact_at(offset, &mut bytes)?;
+            Ok((bytes, usize_of(len)))
+        })?;
+        let within = usize_of(at.saturating_sub(start));
+        let range = within..within.saturating_add(inode_len);
+        Ok(RawInode::new(inode, table.saturating_add(at), window, range))
+    }
+
+    /// Refuses a block of an inode that the filesystem does not have.
+    pub(crate) fn check_blocks(&self, inode: u32, block: u64, count: u64) -> Result<()> {
+        let allowed = self.super_block.blocks();
+        let range = range_at(block, count);
+        if range.start > allowed.start && range.end <= allowed.end && range.start < range.end {
+            return Ok(());
+        }
+        let (start, end) = (allowed.start.saturating_add(1), allowed.end.saturating_sub(1));
+        Err(Corruption::Block { inode, found: block, start, end }.into())
+    }
+
+    /// Reads a block of metadata that belongs to an inode; `verify` looks at it when it is read.
+    pub(crate) fn node(
+        &self,
+        inode: u32,
+        block: u64,
+        kind: NodeKind,
+        verify: impl Fn(&[u8]) -> Result<()>,
+    ) -> Result<Arc<Node>> {
+        self.check_blocks(inode, block, 1)?;
+        let read = || {
+            let bytes = self.block(block)?;
+            verify(&bytes)?;
+            let len = bytes.len();
+            Ok((Node { bytes, owner: inode }, len))
+        };
+        let key = block.rotate_left(1) | u64::from(kind == NodeKind::Xattrs);
+        let node = self.nodes.get_or(key, read)?;
+        // The block may have been verified for another inode.
+        if node.owner != inode && kind == NodeKind::Map {
+            verify(&node.bytes)?;
+        }
+        Ok(node)
+    }
+}

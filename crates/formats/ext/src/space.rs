@@ -1,0 +1,179 @@
+//! Owners of the bytes of an image.
+
+use crate::bytes::{le16, le32};
+use crate::disk::{Group, SUPER_AT, SUPER_LEN};
+use crate::features::{HAS_JOURNAL, META_BG, ORPHAN_FILE, PROJECT, QUOTA};
+use crate::inode::{INLINE, RawInode, XATTR_VALUE};
+use crate::map::Piece;
+use crate::reader::Reader;
+use crate::volume::ExtVolume;
+use packfs_core::{FileType, Result, range_at};
+use packfs_format::{SpaceOwner, space_owners};
+use std::ops::{ControlFlow, Range};
+
+/// A range, and its owner.
+type Claim = (Range<u64>, &'static str);
+
+/// Inode of blocks that cannot be used.
+pub(crate) const BAD_BLOCKS: u32 = 1;
+/// Inode of blocks that are kept for descriptors.
+pub(crate) const RESIZE: u32 = 7;
+
+impl Reader {
+    /// Returns the blocks of the structures that every filesystem has in a group.
+    pub(crate) fn system_blocks(&self, group: u32) -> Vec<Claim> {
+        let super_block = &self.super_block;
+        let mut found = Vec::new();
+        let start = super_block.group_range(group).start;
+        let per_meta = super_block.descriptors_per_block();
+        let plain = super_block.plain_descriptor_blocks();
+        let has_super_block = super_block.has_super_block(group);
+        if has_super_block {
+            // Group 0 may begin before the block of the superblock.
+            let place = if group == 0 { super_block.super_block_number() } else { start };
+            found.push((place..place.saturating_add(1), "superblock"));
+            let descriptors = range_at(place.saturating_add(1), plain);
+            let reserved = range_at(descriptors.end, u64::from(le16(&super_block.raw, 0xce)));
+            found.push((descriptors, "group descriptors"));
+            found.push((reserved, "reserved descriptors"));
+        }
+        let index = u64::from(group).checked_div(per_meta).unwrap_or(0);
+        let slot = u64::from(group).checked_rem(per_meta).unwrap_or(0);
+        let has_copy = matches!(slot, 0 | 1) || slot == per_meta.saturating_sub(1);
+        if super_block.features.needs(META_BG) && index >= plain && has_copy {
+            let block = super_block.meta_descriptors(group);
+            found.push((range_at(block, 1), "group descriptors"));
+        }
+        if let Ok(descriptor) = self.group(group) {
+            found.push((range_at(descriptor.block_bitmap, 1), "block bitmaps"));
+            found.push((range_at(descriptor.inode_bitmap, 1), "inode bitmaps"));
+            found.push((range_at(descriptor.inode_table, self.table_blocks()), "inode tables"));
+        }
+        found
+    }
+
+    /// Returns the number of inodes of a group that were ever used: the rest of the table is not
+    /// written.
+    pub(crate) fn written_inodes(&self, descriptor: &Group) -> u32 {
+        let count = self.super_block.group_inodes;
+        if !self.sums.has_descriptor_sums() {
+            return count;
+        }
+        match descriptor.flags & Group::INODES_UNUSED {
+            0 => count.saturating_sub(descriptor.unused_inodes),
+            _ => 0,
+        }
+    }
+
+    /// Returns the number of an inode in a group.
+    pub(crate) fn number_in(&self, group: u32, slot: u32) -> u32 {
+        group.saturating_mul(self.super_block.group_inodes).saturating_add(slot).saturating_add(1)
+    }
+
+    /// Returns inodes that belong to the filesystem though their numbers are not reserved.
+    pub(crate) fn own_inodes(&self) -> Vec<u32> {
+        let (raw, features) = (&*self.super_block.raw, self.super_block.features);
+        let rows = [
+            (features.has(HAS_JOURNAL), 0xe0),
+            (features.forbids(QUOTA), 0x240),
+            (features.forbids(QUOTA), 0x244),
+            (features.forbids(QUOTA) && features.forbids(PROJECT), 0x26c),
+            (features.has(ORPHAN_FILE), 0x280),
+        ];
+        rows.into_iter()
+            .filter(|row| row.0)
+            .map(|(_, at)| le32(raw, at))
+            .filter(|inode| *inode != 0)
+            .collect()
+    }
+
+    /// Returns the owner of an inode's blocks.
+    fn owner_of(&self, raw: &RawInode) -> &'static str {
+        let number = raw.number;
+        let is_journal = number == le32(&self.super_block.raw, 0xe0);
+        if is_journal && self.super_block.features.has(HAS_JOURNAL) {
+            return "journal";
+        }
+        if raw.has(XATTR_VALUE) {
+            return "extended attributes";
+        }
+        match number {
+            RESIZE => return "reserved descriptors",
+            BAD_BLOCKS => return "bad blocks",
+            3 | 4 => return "quotas",
+            _ if self.own_inodes().contains(&number) => return "quotas and orphans",
+            _ => {}
+        }
+        match raw.file_type() {
+            Some(FileType::Directory) => "directories",
+            Some(FileType::Symlink) => "link targets",
+            _ => "file data",
+        }
+    }
+}
+
+/// Returns true if an inode can have blocks of its own.
+pub(crate) fn has_blocks(raw: &RawInode) -> bool {
+    match raw.file_type() {
+        Some(FileType::File | FileType::Directory) => !raw.has(INLINE),
+        // Short targets are stored in place of block numbers.
+        Some(FileType::Symlink) => {
+            let len = le32(raw.bytes(), 4);
+            !raw.has(INLINE) && (len >= 60 || raw.has(crate::inode::EXTENTS))
+        }
+        _ => raw.number == BAD_BLOCKS,
+    }
+}
+
+impl ExtVolume {
+    /// Implements [`packfs_format::Volume::space`].
+    pub(crate) fn space_map(&self) -> Result<Vec<SpaceOwner>> {
+        let reader = &self.reader;
+        let mut blocks: Vec<Claim> = Vec::new();
+        for group in 0..reader.super_block.group_count {
+            if reader.super_block.offset(reader.super_block.group_range(group).start) >= reader.image.len() {
+                break;
+            }
+            blocks.extend(reader.system_blocks(group));
+            let Ok(descriptor) = reader.group(group) else { continue };
+            for slot in 0..reader.written_inodes(&descriptor) {
+                let number = reader.number_in(group, slot);
+                // Damaged inodes own nothing.
+                if let Ok(raw) = reader.raw_inode(u64::from(number)) {
+                    claim(reader, &raw, &mut blocks);
+                }
+            }
+        }
+        let bytes = |block: u64| reader.super_block.offset(block);
+        let mut claims: Vec<Claim> =
+            blocks.into_iter().map(|(range, owner)| (bytes(range.start)..bytes(range.end), owner)).collect();
+        // Group 0 has the superblock in the middle of a block.
+        if let Some(first) = claims.first_mut().filter(|claim| claim.1 == "superblock") {
+            first.0 = range_at(SUPER_AT, SUPER_LEN as u64);
+        }
+        claims.sort_by_key(|(range, _)| range.start);
+        Ok(space_owners(claims, reader.image.len()))
+    }
+}
+
+fn claim(reader: &Reader, raw: &RawInode, blocks: &mut Vec<Claim>) {
+    let is_used = raw.links() > 0 || raw.number == BAD_BLOCKS;
+    if !is_used || raw.mode() == 0 && raw.number != BAD_BLOCKS {
+        return;
+    }
+    if raw.xattr_block() != 0 {
+        blocks.push((range_at(raw.xattr_block(), 1), "extended attributes"));
+    }
+    if !has_blocks(raw) {
+        return;
+    }
+    let owner = reader.owner_of(raw);
+    // What lies before the damage is owned.
+    let _ = reader.pieces(raw, 0..u64::MAX, &mut |piece| {
+        blocks.push(match piece {
+            Piece::Node(block) => (range_at(block, 1), "file maps"),
+            Piece::Run(run) => (range_at(run.block, run.count), owner),
+        });
+        ControlFlow::Continue(())
+    });
+}

@@ -1,0 +1,458 @@
+//! Filesystems of mke2fs, filled by Linux's own driver, read by packfs as Linux reads them.
+
+mod common;
+
+use common::read_image;
+use packfs_core::{ErrorKind, FileImage, FileType as Kind, Image, Timestamp};
+use packfs_format::{InodeId, Opening, Volume};
+use packfs_read::{ReadEngine, ReadOptions};
+use packfs_testkit::{
+    Compare, LoopDevice, Mount, Peer, Random, Snapshot, is_root, peer, skip, snapshot_dir, snapshot_tree,
+};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
+use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+/// A filesystem: its name, options of mke2fs, and names in its largest directory.
+type Row = (&'static str, &'static str, u32);
+
+const ROWS: &[Row] = &[
+    ("ext2", "-text2 -b1024 -I128", 1000),
+    ("ext2, blocks of 4 KiB", "-text2 -b4096 -I256", 1000),
+    ("ext3", "-text3 -b1024", 10_000),
+    ("ext3, large inodes", "-text3 -b4096 -I512", 1000),
+    ("ext4", "-text4 -b4096", 100_000),
+    ("ext4, blocks of 1 KiB", "-text4 -b1024", 10_000),
+    ("blocks of 2 KiB", "-text4 -b2048 -I1024", 1000),
+    ("no journal", "-text4 -b4096 -O ^has_journal", 1000),
+    ("bigalloc", "-text4 -b4096 -O bigalloc -C65536", 1000),
+    ("bigalloc, blocks of 1 KiB", "-text4 -b1024 -O bigalloc -C8192", 1000),
+    ("inline data", "-text4 -b4096 -O inline_data -I512", 1000),
+    ("inline data, blocks of 1 KiB", "-text4 -b1024 -O inline_data -I1024", 1000),
+    ("inline data, no checksums", "-text4 -b4096 -O inline_data,^metadata_csum -I256", 100),
+    ("attributes in inodes", "-text4 -b4096 -O ea_inode", 100),
+    ("attributes in inodes, blocks of 1 KiB", "-text4 -b1024 -O ea_inode,^metadata_csum", 100),
+    ("meta groups", "-text4 -b1024 -g1024 -O meta_bg,^resize_inode,^64bit", 1000),
+    ("meta groups of 64 bits", "-text4 -b1024 -g1024 -O meta_bg,^resize_inode,64bit", 100),
+    ("CRC-16", "-text4 -b1024 -g2048 -O 64bit,uninit_bg,^metadata_csum", 1000),
+    ("block maps", "-text4 -b1024 -O ^extent,^64bit", 10_000),
+    ("seed", "-text4 -b4096 -O metadata_csum_seed,large_dir,^flex_bg", 1000),
+    ("two copies", "-text4 -b1024 -g1024 -O sparse_super2,^resize_inode", 100),
+    ("all copies", "-text4 -b1024 -g1024 -O ^sparse_super", 100),
+    ("no types", "-text4 -b1024 -O ^filetype", 1000),
+    ("quotas", "-text4 -b4096 -O quota,project,encrypt,verity,stable_inodes", 100),
+    ("32 bits", "-text4 -b4096 -I128 -O ^64bit,^metadata_csum,^huge_file", 100),
+];
+
+/// A filesystem that Linux may write to; unmounted when dropped.
+struct Writable(tempfile::TempDir);
+
+impl Writable {
+    fn new(image: &Path, options: &str) -> Self {
+        let at = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "ext4", "-o", &format!("loop,{options}")]).arg(image).arg(at.path());
+        let output = mount.output().unwrap();
+        assert!(output.status.success(), "{image:?}: {}", String::from_utf8_lossy(&output.stderr));
+        Writable(at)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Writable {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg(self.0.path()).status().unwrap();
+        assert!(status.success() || std::thread::panicking());
+    }
+}
+
+/// The tools, if they and the rights are there.
+fn mke2fs() -> Option<Peer> {
+    let found = peer("mke2fs");
+    if !is_root() {
+        skip("mounting needs root");
+        return None;
+    }
+    found
+}
+
+fn make(mke2fs: &Peer, options: &str, image: &Path, megabytes: u64) {
+    fs::File::create(image).unwrap().set_len(megabytes << 20).unwrap();
+    let mut command = mke2fs.command(&[&"-q", &"-F", &"-N2000"]);
+    let output = command.args(options.split(' ')).arg(image).output().unwrap();
+    assert!(output.status.success(), "{options}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Writes what the filesystem can hold: some attributes and links are too long for it.
+fn fill(root: &Path, names: u32) {
+    let mut random = Random::new(11);
+    for len in [0, 1, 59, 60, 61, 100, 156, 300, 1023, 1024, 1025, 4095, 4096, 4097, 70_000] {
+        fs::write(root.join(format!("size-{len}")), random.noise(len)).unwrap();
+    }
+    holes(root, &mut random);
+    links(root);
+    fs::create_dir_all(root.join("deep/d1/d2/d3/d4")).unwrap();
+    fs::create_dir(root.join("many")).unwrap();
+    for index in 0..names {
+        let path = root.join(format!("many/a-name-{index}"));
+        match index % 20_000 {
+            0 => fs::write(path, format!("{index}")).unwrap(),
+            _ => fs::hard_link(root.join(format!("many/a-name-{}", index / 20_000 * 20_000)), path).unwrap(),
+        }
+    }
+    for index in (1..names).filter(|index| index % 7 == 0 && index % 20_000 != 0) {
+        fs::remove_file(root.join(format!("many/a-name-{index}"))).unwrap();
+    }
+    // An inode that was used before, and has grown and shrunk since.
+    for index in 0..40 {
+        fs::write(root.join(format!("again-{index}")), random.noise(3000 * index)).unwrap();
+    }
+    for index in 0..40 {
+        let path = root.join(format!("again-{index}"));
+        match index % 3 {
+            0 => fs::remove_file(path).unwrap(),
+            1 => fs::File::options().write(true).open(path).unwrap().set_len(77).unwrap(),
+            _ => fs::File::options().write(true).open(path).unwrap().set_len(200_000).unwrap(),
+        }
+    }
+    special(root);
+    attributes(root, &mut random);
+    times(root);
+    fs::write(root.join("n".repeat(255)), "long name").unwrap();
+    fs::write(root.join("new\nline"), "odd name").unwrap();
+}
+
+fn holes(root: &Path, random: &mut Random) {
+    let file = |name: &str| fs::File::create(root.join(name)).unwrap();
+    let sparse = file("sparse");
+    for at in [1_000_000, 2_500_000] {
+        sparse.write_all_at(&random.noise(10_000), at).unwrap();
+    }
+    sparse.set_len(3_000_000).unwrap();
+    file("hole-only").set_len(1 << 20).unwrap();
+    // Behind all double indirect blocks of 1 KiB.
+    let far = file("far");
+    for at in [5000, 300_000, 68_000_000] {
+        far.write_all_at(b"far away", at).unwrap();
+    }
+    let large = file("large");
+    large.write_all_at(b"more than 32 bits", (4 << 30) + 5).unwrap();
+    let many = file("many-extents");
+    for index in 0..1500 {
+        many.write_all_at(&[index as u8], index * 8192).unwrap();
+    }
+    // Not with block maps.
+    let unwritten = file("unwritten");
+    let _ = rustix::fs::fallocate(&unwritten, FallocateFlags::empty(), 0, 1 << 20);
+    unwritten.write_all_at(&random.noise(30_000), 300_000).unwrap();
+    let behind = file("behind-the-end");
+    behind.write_all_at(b"short", 0).unwrap();
+    let _ = rustix::fs::fallocate(&behind, FallocateFlags::KEEP_SIZE, 0, 1 << 20);
+}
+
+fn links(root: &Path) {
+    fs::create_dir(root.join("links")).unwrap();
+    for index in 0..40 {
+        fs::hard_link(root.join("size-100"), root.join(format!("links/{index}"))).unwrap();
+    }
+    for len in [1, 59, 60, 61, 200, 900, 4000] {
+        let _ = symlink("t".repeat(len), root.join(format!("links/symlink-{len}")));
+    }
+}
+
+fn special(root: &Path) {
+    for (major, minor) in [(1, 3), (8, 255), (8, 256), (259, 300), (0xfff, 0xf_ffff)] {
+        let device = rustix::fs::makedev(major, minor);
+        let mode = Mode::from_raw_mode(0o640);
+        for (name, kind) in [("block", FileType::BlockDevice), ("char", FileType::CharacterDevice)] {
+            let path = root.join(format!("{name}-{major}-{minor}"));
+            rustix::fs::mknodat(CWD, path, kind, mode, device).unwrap();
+        }
+    }
+    for (name, kind) in [("fifo", FileType::Fifo), ("socket", FileType::Socket)] {
+        rustix::fs::mknodat(CWD, root.join(name), kind, Mode::from_raw_mode(0o600), 0).unwrap();
+    }
+    for (name, mode) in [("set-id", 0o6755), ("sticky", 0o1777), ("none", 0)] {
+        let path = root.join(name);
+        fs::write(&path, name).unwrap();
+        let owner = (Some(Uid::from_raw(70_000)), Some(Gid::from_raw(100_000)));
+        rustix::fs::chownat(CWD, &path, owner.0, owner.1, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+}
+
+fn attributes(root: &Path, random: &mut Random) {
+    let set = |name: &str, key: &str, value: &[u8]| {
+        let path = root.join(name);
+        rustix::fs::lsetxattr(&path, key, value, XattrFlags::empty())
+    };
+    let capability = [1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    for index in 0..4 {
+        let name = format!("attributes-{index}");
+        fs::write(root.join(&name), "x").unwrap();
+        set(&name, "user.small", b"1").unwrap();
+        set(&name, "user.empty", b"").unwrap();
+        set(&name, "trusted.binary", &[0, 10, 255]).unwrap();
+        set(&name, "security.capability", &capability).unwrap();
+        // The same for all of them: blocks may be shared.
+        set(&name, "user.longer", &[b'v'; 300]).unwrap();
+    }
+    fs::write(root.join("large-attributes"), "x").unwrap();
+    for len in [700, 3000, 60_000] {
+        let _ = set("large-attributes", &format!("user.{len}"), &random.noise(len));
+    }
+    let none = [0xff; 4];
+    let entry =
+        |tag: u16, rights: u16, id: [u8; 4]| [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id].concat();
+    let acl = [
+        2_u32.to_le_bytes().to_vec(),
+        entry(1, 6, none),
+        entry(2, 7, 70_000_u32.to_le_bytes()),
+        entry(4, 4, none),
+        entry(8, 5, 12_u32.to_le_bytes()),
+        entry(0x10, 7, none),
+        entry(0x20, 0, none),
+    ]
+    .concat();
+    set("attributes-1", "system.posix_acl_access", &acl).unwrap();
+    set("deep", "system.posix_acl_default", &acl).unwrap();
+    set("deep/d1", "trusted.on", b"a directory").unwrap();
+    set("links/symlink-59", "trusted.on", b"a link").unwrap();
+    set("fifo", "trusted.on", b"a fifo").unwrap();
+}
+
+fn times(root: &Path) {
+    let seconds =
+        [-2_147_483_648, -86_400, -1, 0, 2_147_483_647, 2_147_483_648, 4_102_444_800, 15_032_385_535];
+    for second in seconds {
+        let path = root.join(format!("time{second}"));
+        fs::write(&path, "").unwrap();
+        let time = Timespec { tv_sec: second, tv_nsec: 123_456_789 };
+        let times = Timestamps { last_access: time, last_modification: time };
+        rustix::fs::utimensat(CWD, &path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    }
+}
+
+fn open(image: &Path, opening: Opening) -> packfs_core::Result<Arc<dyn Volume>> {
+    let image: Arc<dyn Image> = Arc::new(FileImage::open(image).unwrap());
+    let format = packfs_formats::probe(&*image).unwrap().expect("an image of a known format");
+    assert_eq!(format.name(), "ext4");
+    Ok(format.open_with(image, opening)?.into())
+}
+
+fn read(image: &Path, opening: Opening) -> Snapshot {
+    let volume = open(image, opening).unwrap();
+    let image = volume.data_image().unwrap_or_else(|| Arc::new(FileImage::open(image).unwrap()));
+    let engine = ReadEngine::new(image, volume, ReadOptions::default());
+    let loaded = engine.load_tree(&packfs_core::Silent).unwrap();
+    snapshot_tree(&loaded.tree, &*engine)
+}
+
+/// Finds each name by lookup, and compares the space that it takes with Linux.
+fn lookups_agree(volume: &dyn Volume, names: &Snapshot, mount: &Path, what: &str) {
+    for (index, path) in names.0.keys().enumerate().filter(|(_, path)| !path.is_empty()) {
+        // Of many names only some.
+        if path.starts_with(b"many/") && index % 50 != 0 {
+            continue;
+        }
+        let mut id: InodeId = volume.root();
+        for name in path.split(|byte| *byte == b'/') {
+            id = volume.lookup(id, name).unwrap().unwrap_or_else(|| panic!("{what}: {path:?}"));
+        }
+        let host = mount.join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path));
+        let (inode, stat) = (volume.inode(id).unwrap(), fs::symlink_metadata(host).unwrap());
+        assert_eq!((inode.number, inode.sectors), (stat.ino(), stat.blocks()), "{what}: {path:?}");
+    }
+    assert_eq!(volume.lookup(volume.root(), b"missing").unwrap(), None);
+}
+
+fn agrees(mke2fs: &Peer, (what, options, names): Row, folder: &Path) {
+    let image = folder.join(what.replace([' ', ','], "-"));
+    make(mke2fs, options, &image, if names > 50_000 { 48 } else { 32 });
+    fill(Writable::new(&image, "rw").path(), names);
+    let (found, findings) = read_image(&image);
+    let mount = Mount::new(&image, "ext4").unwrap_or_else(|said| panic!("{what}: {said}"));
+    found.assert_same(&snapshot_dir(&mount.path()), Compare::ALL, what);
+    assert_eq!(findings, [], "{what}");
+    let volume = open(&image, Opening::default()).unwrap();
+    lookups_agree(&*volume, &found, &mount.path(), what);
+    assert_eq!(volume.warnings(), [""; 0], "{what}");
+    let space = volume.space().unwrap();
+    assert_eq!(space.iter().map(|owner| owner.len).sum::<u64>(), image.metadata().unwrap().len(), "{what}");
+    drop(mount);
+    fs::remove_file(image).unwrap();
+}
+
+#[test]
+fn agrees_with_the_kernel_on_every_set_of_features() {
+    let Some(mke2fs) = mke2fs() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    std::thread::scope(|scope| {
+        for part in 0..2 {
+            let (mke2fs, folder) = (&mke2fs, folder.path());
+            let rows = ROWS.iter().enumerate().filter(move |(index, _)| index % 2 == part);
+            scope.spawn(move || rows.for_each(|(_, row)| agrees(mke2fs, *row, folder)));
+        }
+    });
+}
+
+/// An image with changes in its journal: its name, options of mke2fs, options of mount.
+const UNCLEAN: &[(&str, &str, &str)] = &[
+    ("checksums of version 3", "-text4 -b4096", "rw"),
+    ("no checksums", "-text4 -b1024 -O ^64bit,^metadata_csum", "rw"),
+    ("ext3", "-text3 -b1024", "rw"),
+    ("64 bits, no checksums", "-text4 -b1024 -O 64bit,^metadata_csum", "rw"),
+    ("checksums of version 1", "-text4 -b1024 -O ^metadata_csum", "rw,journal_checksum"),
+    ("asynchronous commits", "-text4 -b1024", "rw,journal_async_commit,data=writeback"),
+    ("data in the journal", "-text4 -b1024", "rw,data=journal"),
+    ("data in the journal, 4 KiB", "-text4 -b4096 -O inline_data", "rw,data=journal"),
+    ("fast commits", "-text4 -b4096 -O fast_commit", "rw"),
+    ("fast commits, blocks of 1 KiB", "-text4 -b1024 -O fast_commit,^64bit", "rw"),
+];
+
+/// Writes a file to the end of the journal.
+fn write_synced(path: &Path, bytes: &[u8]) {
+    let file = fs::File::options().create(true).append(true).open(path).unwrap();
+    file.write_all_at(bytes, 0).unwrap();
+    file.sync_all().unwrap();
+}
+
+/// Leaves changes in the journal, and copies the image while it is mounted.
+fn pull_the_plug(image: &Path, options: &str, copies: &[(&Path, &Path)]) {
+    let mount = Writable::new(image, options);
+    let root = mount.path();
+    fs::create_dir(root.join("old")).unwrap();
+    for index in 0..200 {
+        fs::write(root.join(format!("old/{index}")), vec![index as u8; 3000]).unwrap();
+    }
+    rustix::fs::syncfs(fs::File::open(root).unwrap()).unwrap();
+    for index in 0..100 {
+        fs::remove_file(root.join(format!("old/{index}"))).unwrap();
+    }
+    fs::create_dir(root.join("new")).unwrap();
+    // Blocks that begin like those of the journal itself.
+    let escaped = [&[0xc0, 0x3b, 0x39, 0x98][..], &[7; 5000]].concat();
+    for index in 0..50 {
+        fs::write(root.join(format!("new/{index}")), &escaped).unwrap();
+    }
+    write_synced(&root.join("new/first"), &escaped);
+    // Blocks of directories become blocks of data.
+    fs::remove_dir_all(root.join("new")).unwrap();
+    write_synced(&root.join("old/150"), &vec![1; 100_000]);
+    for index in 0..4 {
+        write_synced(&root.join(format!("old/late-{index}")), &escaped);
+    }
+    write_synced(&root.join("old/151"), b"more than before");
+    for (from, to) in copies {
+        fs::copy(from, to).unwrap();
+    }
+}
+
+/// Linux sets times of directories that a fast commit changed.
+fn without_times_of_dirs(mut snapshot: Snapshot) -> Snapshot {
+    for row in snapshot.0.values_mut().filter(|row| row.file_type == Kind::Directory) {
+        row.mtime = Timestamp::default();
+    }
+    snapshot
+}
+
+#[test]
+fn journals_are_replayed_as_by_the_kernel() {
+    let Some(mke2fs) = mke2fs() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (image, copy) = (folder.path().join("image"), folder.path().join("copy"));
+    for (what, options, mount_options) in UNCLEAN {
+        make(&mke2fs, options, &image, 16);
+        pull_the_plug(&image, mount_options, &[(&image, &copy)]);
+        let found = read(&copy, Opening::default());
+        let warnings = open(&copy, Opening::default()).unwrap().warnings();
+        assert!(warnings[0].contains("journal replayed in memory"), "{what}: {warnings:?}");
+        assert_eq!(what.contains("fast"), warnings[0].contains("fast commit"), "{what}: {warnings:?}");
+        let before = read(&copy, Opening { no_journal: true, ..Opening::default() });
+        assert!(!before.0.contains_key(&b"old/late-3"[..]) || before != found, "{what}");
+        let wanted = snapshot_dir(Writable::new(&copy, "rw").path());
+        let compare = Compare { root: false, ..Compare::ALL };
+        match what.contains("fast") {
+            true => {
+                let found = without_times_of_dirs(found);
+                found.assert_same(&without_times_of_dirs(wanted), compare, what);
+            }
+            false => found.assert_same(&wanted, Compare::ALL, what),
+        }
+    }
+}
+
+#[test]
+fn a_journal_on_another_device_is_found_by_its_uuid() {
+    let Some(mke2fs) = mke2fs() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [image, copy, journal, other] =
+        ["image", "copy", "journal", "other"].map(|name| folder.path().join(name));
+    make(&mke2fs, "-b4096 -O journal_dev", &journal, 8);
+    make(&mke2fs, "-b4096 -O journal_dev", &other, 8);
+    let device = LoopDevice::new(&journal).unwrap();
+    make(&mke2fs, &format!("-text4 -b4096 -J device={}", device.path().display()), &image, 16);
+    let saved = folder.path().join("saved");
+    pull_the_plug(&image, "rw", &[(&image, &copy), (&journal, &saved)]);
+    let open_device = |path: &Path| Arc::new(FileImage::open(path).unwrap()) as Arc<dyn Image>;
+    let without = open(&copy, Opening::default()).err().unwrap();
+    assert_eq!(without.kind(), ErrorKind::Unsupported);
+    assert!(without.to_string().contains("the journal is on another device"), "{without}");
+    assert!(without.hints().iter().any(|hint| hint.contains("--device")), "{:?}", without.hints());
+    assert!(without.hints().iter().any(|hint| hint.contains("--no-journal")), "{:?}", without.hints());
+    let wrong = Opening { devices: vec![open_device(&other)], ..Opening::default() };
+    assert!(open(&copy, wrong).is_err());
+    open(&copy, Opening { no_journal: true, ..Opening::default() }).unwrap();
+    let devices = vec![open_device(&other), open_device(&saved)];
+    let found = read(&copy, Opening { devices, ..Opening::default() });
+    drop(device);
+    assert!(found.0.contains_key(&b"old/late-3"[..]) && !found.0.contains_key(&b"old/99"[..]));
+    let alone = open(&saved, Opening::default()).err().unwrap();
+    assert!(alone.to_string().contains("the journal of another filesystem"), "{alone}");
+}
+
+/// Transactions that debugfs writes: features, options of `jo`, and commands. Its checksums of
+/// version 1 are wrong if a transaction only revokes blocks.
+const WRITTEN: &[(&str, &str, &str)] = &[
+    ("^64bit,^metadata_csum", "", "jw -b 3000-3003 BLOCKS\njw -r 3001\njw -b 3002 BLOCKS\n"),
+    ("64bit,^metadata_csum", "", "jw -b 3000-3003 BLOCKS\njw -r 3001\njw -b 3002 BLOCKS\n"),
+    ("64bit,^metadata_csum", "-c", "jw -b 3000-3003 BLOCKS\njw -b 3001 BLOCKS\n"),
+    ("64bit,metadata_csum", "-c -v 2", "jw -b 3000-3003 BLOCKS\njw -r 3001\njw -b 3002 BLOCKS\n"),
+    ("^64bit,metadata_csum", "-c -v 2", "jw -b 3000-3003 BLOCKS\njw -r 3001\njw -b 3002 BLOCKS\n"),
+    ("64bit,metadata_csum", "-c -v 3", "jw -b 3000-3003 BLOCKS\njw -r 3000,3001,3002\njw -b 3002 BLOCKS\n"),
+    ("^64bit,metadata_csum", "-c -v 3", "jw -b 3000-3003 BLOCKS\njw -b 3001 BLOCKS\njw -b 3002 -c BLOCKS\n"),
+];
+
+#[test]
+fn transactions_of_every_version_are_replayed_as_by_e2fsck() {
+    let (Some(mke2fs), Some(debugfs), Some(e2fsck)) = (mke2fs(), peer("debugfs"), peer("e2fsck")) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let [image, blocks, script] = ["image", "blocks", "script"].map(|name| folder.path().join(name));
+    let escaped = [&[0xc0, 0x3b, 0x39, 0x98][..], &[9; 1020]].concat();
+    fs::write(&blocks, [&[1; 1024][..], &escaped, &[2; 1024], &[3; 1024]].concat()).unwrap();
+    for (features, options, commands) in WRITTEN {
+        let what = format!("{features} {options}");
+        make(&mke2fs, &format!("-text4 -b1024 -O {features}"), &image, 8);
+        let commands = commands.replace("BLOCKS", blocks.to_str().unwrap());
+        fs::write(&script, format!("jo {options}\n{commands}jc\n")).unwrap();
+        debugfs.run(&[&"-w", &"-f", &script, &image]);
+        let volume = open(&image, Opening::default()).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let mut found = vec![0; 8 << 20];
+        let data = volume.data_image().unwrap_or_else(|| panic!("{what}: nothing was replayed"));
+        data.read_exact_at(0, &mut found).unwrap();
+        e2fsck.run(&[&"-E", &"journal_only", &"-p", &image]);
+        let wanted = fs::read(&image).unwrap();
+        // The superblock, and the log itself, tell of the replay.
+        let range = 3000 * 1024..3004 * 1024;
+        assert_eq!(found[range.clone()], wanted[range.clone()], "{what}");
+        assert!(wanted[range].iter().any(|byte| *byte != 0), "{what}");
+    }
+}
