@@ -18,6 +18,8 @@ pub(crate) const MAGIC_AT: u64 = SUPER_AT + 0x38;
 pub(crate) const ROOT: u32 = 2;
 /// Bytes of an inode without extra fields.
 pub(crate) const INODE_LEN_MIN: usize = 128;
+/// State of the superblock: errors were found.
+pub(crate) const STATE_ERRORS: u16 = 2;
 /// Largest logarithm of blocks in units of 1 KiB.
 const LOG_BLOCK_MAX: u32 = 6;
 
@@ -339,4 +341,10 @@ pub(crate) fn entry_type(number: u8) -> Option<packfs_core::FileType> {
         7 => FileType::Symlink,
         _ => return None,
     })
+}
+
+/// Returns a UUID in its usual form.
+pub(crate) fn uuid_text(uuid: &[u8]) -> String {
+    let hex = |at, len| field(uuid, at, len).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    [hex(0, 4), hex(4, 2), hex(6, 2), hex(8, 2), hex(10, 6)].join("-")
 }

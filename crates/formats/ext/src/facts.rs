@@ -1,8 +1,8 @@
 //! Facts of an image, as `info` prints them.
 
-use crate::bytes::{field, le16, le32, le64, u8_at};
+use crate::bytes::{le16, le32, le64, u8_at};
+use crate::disk::{STATE_ERRORS, uuid_text};
 use crate::features::{BIGALLOC, HAS_JOURNAL, RECOVER};
-use crate::open::STATE_ERRORS;
 use crate::volume::ExtVolume;
 use packfs_core::escaped;
 use packfs_format::{FactValue, Facts};
@@ -87,10 +87,4 @@ impl ExtVolume {
             (false, false) => "none",
         }
     }
-}
-
-/// Returns a UUID in its usual form.
-pub(crate) fn uuid_text(uuid: &[u8]) -> String {
-    let hex = |at, len| field(uuid, at, len).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    [hex(0, 4), hex(4, 2), hex(6, 2), hex(8, 2), hex(10, 6)].join("-")
 }

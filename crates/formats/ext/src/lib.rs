@@ -18,11 +18,13 @@ mod disk;
 mod facts;
 mod features;
 mod inode;
+mod inodes;
 mod journal;
 mod map;
 mod open;
 mod patches;
 mod reader;
+mod run;
 mod space;
 mod sums;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::disk::SuperBlock;
 use crate::features::SHARED_BLOCKS;
 use crate::inode::{EXTENTS, RawInode};
 use crate::reader::{NodeKind, Reader};
+use crate::run::{Piece, Run};
 use crate::sums::Mismatch;
 use packfs_core::{Result, range_at};
 use packfs_format::crc32c;
@@ -27,26 +28,6 @@ const BLOCKS_END: u64 = 1 << 32;
 const DIRECT: usize = 12;
 /// Times that blocks of an image may be used, where files share them.
 const SHARES_MAX: u64 = 64;
-
-/// Blocks of a file that follow each other on disk, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
-    /// Number of the first one within the file.
-    pub(crate) first: u64,
-    pub(crate) count: u64,
-    /// Number of the first one in the filesystem.
-    pub(crate) block: u64,
-    /// Not set for blocks that were allocated only, and read as zeros.
-    pub(crate) is_written: bool,
-}
-
-/// Something that a walk meets.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Piece {
-    /// A block that describes where others are.
-    Node(u64),
-    Run(Run),
-}
 
 type Visit<'v> = &'v mut dyn FnMut(Piece) -> ControlFlow<()>;
 
@@ -85,7 +66,7 @@ impl Reader {
         Ok(())
     }
 
-    /// As [`Reader::pieces`], without the blocks that describe runs.
+    /// Calls `visit` as [`Reader::pieces`] does, without the blocks that describe runs.
     pub(crate) fn runs(
         &self,
         inode: &RawInode,

@@ -1,7 +1,7 @@
 //! Opening: superblock, journal, root directory, and what the user is to be told.
 
 use crate::bytes::{le16, le32, le64};
-use crate::disk::{ROOT, SuperBlock};
+use crate::disk::{ROOT, STATE_ERRORS, SuperBlock};
 use crate::features::{Features, HAS_JOURNAL, JOURNAL_DEV, MMP, RECOVER};
 use crate::journal;
 use crate::reader::Reader;
@@ -10,8 +10,6 @@ use packfs_core::{Error, Image, Result};
 use packfs_format::Opening;
 use std::sync::Arc;
 
-/// State of the superblock: errors were found.
-pub(crate) const STATE_ERRORS: u16 = 2;
 /// Sequence number of a filesystem that no host has mounted, under multiple mount protection.
 const MMP_CLEAN: u32 = 0xff4d_4d50;
 const MMP_MAGIC: u32 = 0x004d_4d50;

@@ -1,12 +1,12 @@
 //! Changes of fast commits that are kept beside the image: they would need blocks of their own.
 
-use crate::map::Run;
+use crate::run::Run;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Changes by inode.
 #[derive(Debug, Default)]
 pub(crate) struct Patches {
-    /// Where the blocks of files are.
+    /// Places of the blocks of files.
     pub(crate) maps: BTreeMap<u32, Vec<Run>>,
     pub(crate) dirs: BTreeMap<u32, DirPatch>,
 }

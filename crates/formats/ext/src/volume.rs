@@ -176,7 +176,7 @@ impl Volume for ExtVolume {
                 put(&entry.name, entry.id);
                 ControlFlow::Continue(())
             });
-            // Entries beside the damage are found; whoever misses one is told of it.
+            // Entries beside the damage are found; a name that is missed is an error.
             let error = listed.err();
             self.damage.get_or(dir.0, || Ok((error, 64)))?;
             Ok(())

@@ -11,8 +11,8 @@ use crate::corruption::Corruption;
 use crate::dir::RawEntry;
 use crate::disk::ROOT;
 use crate::inode::{ENCRYPTED, INLINE, RawInode};
-use crate::map::Piece;
 use crate::reader::Reader;
+use crate::run::Piece;
 use crate::space::{RESIZE, has_blocks};
 use crate::volume::ExtVolume;
 use blocks::BlockUse;
@@ -276,7 +276,7 @@ impl Walk<'_, '_> {
         if len < wanted {
             self.report.error("superblock", format_args!("{wanted} bytes, but the image has {len}"));
         }
-        if crate::bytes::le16(&super_block.raw, 0x3a) & crate::open::STATE_ERRORS != 0 {
+        if crate::bytes::le16(&super_block.raw, 0x3a) & crate::disk::STATE_ERRORS != 0 {
             self.report.warn("superblock", "Linux found errors in the filesystem");
         }
     }

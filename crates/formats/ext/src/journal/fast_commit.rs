@@ -2,8 +2,8 @@
 
 use super::log::Log;
 use crate::bytes::{joined, le16, le32};
-use crate::map::Run;
 use crate::reader::Reader;
+use crate::run::Run;
 use packfs_core::{Error, Result};
 use packfs_format::crc32c;
 

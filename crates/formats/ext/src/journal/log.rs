@@ -3,8 +3,8 @@
 use super::MAGIC;
 use crate::bytes::{be16, be32, field};
 use crate::corruption::{Corruption, READ_WITHOUT};
-use crate::map::Run;
 use crate::reader::Reader;
+use crate::run::Run;
 use packfs_core::{Error, Image, Result, usize_of};
 use packfs_format::crc32c;
 use std::ops::ControlFlow;
@@ -84,8 +84,8 @@ impl Log {
         Log::open(image, block_len, vec![run], Some(start))
     }
 
-    /// Reads the superblock: block 0 of a log in an inode. A device has it at `super_at`, and counts
-    /// the blocks before it, too.
+    /// Reads the superblock: block 0 of a log in an inode. A device has it at `super_at`, and
+    /// counts the blocks before it, too.
     fn open(image: Arc<dyn Image>, block_len: u64, runs: Vec<Run>, super_at: Option<u64>) -> Result<Log> {
         let mut log = Log {
             image,

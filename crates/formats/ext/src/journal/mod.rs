@@ -122,7 +122,7 @@ fn external(reader: &Reader, devices: &[Arc<dyn Image>]) -> Result<Log> {
             return Log::external(Arc::clone(device), block_len, start);
         }
     }
-    let uuid = crate::facts::uuid_text(wanted);
+    let uuid = crate::disk::uuid_text(wanted);
     let fault =
         format!("the journal is on another device (UUID {uuid}), and holds changes of the filesystem");
     let error = Error::unsupported("ext4 image", fault);
