@@ -41,7 +41,7 @@ const ROWS: &[Row] = &[
     ("block maps", "-text4 -b1024 -O ^extent,^64bit", 10_000),
     ("seed", "-text4 -b4096 -O metadata_csum_seed,large_dir,^flex_bg", 1000),
     ("two copies", "-text4 -b1024 -g1024 -O sparse_super2,^resize_inode", 100),
-    ("all copies", "-text4 -b1024 -g1024 -O ^sparse_super", 100),
+    ("all copies", "-text4 -b1024 -g1024 -O ^sparse_super,^resize_inode", 100),
     ("no types", "-text4 -b1024 -O ^filetype", 1000),
     ("quotas", "-text4 -b4096 -O quota,project,encrypt,verity,stable_inodes", 100),
     ("32 bits", "-text4 -b4096 -I128 -O ^64bit,^metadata_csum,^huge_file", 100),
@@ -313,7 +313,6 @@ const UNCLEAN: &[(&str, &str, &str)] = &[
     ("data in the journal", "-text4 -b1024", "rw,data=journal"),
     ("data in the journal, 4 KiB", "-text4 -b4096 -O inline_data", "rw,data=journal"),
     ("fast commits", "-text4 -b4096 -O fast_commit", "rw"),
-    ("fast commits, blocks of 1 KiB", "-text4 -b1024 -O fast_commit,^64bit", "rw"),
 ];
 
 /// Writes a file to the end of the journal.
