@@ -43,7 +43,7 @@ const ROWS: &[Row] = &[
     ("two copies", "-text4 -b1024 -g1024 -O sparse_super2,^resize_inode", 100),
     ("all copies", "-text4 -b1024 -g1024 -O ^sparse_super,^resize_inode", 100),
     ("no types", "-text4 -b1024 -O ^filetype", 1000),
-    ("quotas", "-text4 -b4096 -O quota,project,encrypt,verity,stable_inodes", 100),
+    ("encryption", "-text4 -b4096 -O encrypt,stable_inodes", 100),
     ("32 bits", "-text4 -b4096 -I128 -O ^64bit,^metadata_csum,^huge_file", 100),
 ];
 
