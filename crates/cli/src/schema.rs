@@ -23,13 +23,14 @@ fn row<T: JsonSchema>(name: &'static str, command: &'static str, is_array: bool)
     Row { name, command, is_array, schema: T::json_schema }
 }
 
-fn rows() -> [Row; 16] {
+fn rows() -> [Row; 17] {
     [
         row::<ls::Entry<'_>>("ls", "ls", true),
         row::<stat::Document<'_>>("stat", "stat", true),
         row::<mount::Document<'_>>("mount-list", "mount --list", true),
         row::<info::Document<'_>>("info", "info", false),
         row::<info::Scanned<'_>>("info-scan", "info --scan", false),
+        row::<info::Compressed<'_>>("info-compression", "info --compression", true),
         row::<pack::Document<'_>>("pack", "pack", false),
         row::<packfs::sink::UnpackReport>("unpack", "unpack", false),
         row::<check::Document<'_>>("check", "check", false),

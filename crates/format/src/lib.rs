@@ -59,4 +59,6 @@ pub use opening::{OpenOption, Opening};
 pub use options::{OptionField, OptionRow, SWITCH, Values, unknown_option};
 pub use plan::{DataKind, FileJob, FilePlace, Placed, Plan, Section};
 pub use space::space_owners;
-pub use volume::{DirCursor, DirEntry, Extent, ExtentFrom, InnerImage, Inode, InodeId, InodeKind, Volume};
+pub use volume::{
+    DirCursor, DirEntry, Extent, ExtentFrom, InnerImage, Inode, InodeId, InodeKind, StoredExtent, Volume,
+};

@@ -1,7 +1,7 @@
 //! An opened image: plain facts about its nodes, names and extents. It never decodes file data.
 
 use crate::{Coding, Facts, Finding, FormatInfo, KernelReads, SpaceOwner};
-use packfs_codec::BlockRef;
+use packfs_codec::{Algorithm, BlockRef};
 use packfs_core::{DeviceNumber, Error, FileType, Image, Meta, Result, Xattrs, len_of, range_at, u32_of};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -139,6 +139,46 @@ pub enum ExtentFrom {
     },
 }
 
+/// A stored extent of a file, as reports of compression count it. Holes have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredExtent {
+    /// Name of the codec, `none` for data that is not compressed.
+    pub codec: &'static str,
+    /// Place that tells stored bytes apart: extents with the same one are stored once. `None` for
+    /// bytes of this file alone, beside its metadata.
+    pub place: Option<u64>,
+    /// Bytes that the whole extent takes.
+    pub stored_len: u64,
+    /// Bytes that the whole extent holds.
+    pub decoded_len: u64,
+    /// Bytes of it that belong to the file.
+    pub used_len: u64,
+}
+
+impl StoredExtent {
+    /// Returns the stored extent that a part of a file comes from; `None` for a hole.
+    pub fn of(extent: &Extent) -> Option<StoredExtent> {
+        let used_len = extent.len;
+        match extent.from {
+            ExtentFrom::Hole => None,
+            ExtentFrom::Stored(at) => Some(StoredExtent {
+                codec: "none",
+                place: Some(at),
+                stored_len: used_len,
+                decoded_len: used_len,
+                used_len,
+            }),
+            ExtentFrom::Block { block, .. } => Some(StoredExtent {
+                codec: block.algorithm.map_or("none", Algorithm::name),
+                place: Some(block.offset),
+                stored_len: block.stored_len.into(),
+                decoded_len: block.decoded_len.into(),
+                used_len,
+            }),
+        }
+    }
+}
+
 /// A file of a volume that is an image itself: the disk in a compressed one, a partition of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InnerImage {
@@ -219,6 +259,20 @@ pub trait Volume: Send + Sync {
         range: Range<u64>,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()>;
+
+    /// Calls `visit` for the stored extents of a file of `len` bytes, in file order, without holes.
+    /// Formats whose extents have figures of their own return those.
+    fn stored_extents(
+        &self,
+        id: InodeId,
+        len: u64,
+        visit: &mut dyn FnMut(StoredExtent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.extents(id, 0..len, &mut |extent| match StoredExtent::of(&extent) {
+            Some(stored) => visit(stored),
+            None => ControlFlow::Continue(()),
+        })
+    }
 
     /// Returns the image that offsets of extents and blocks refer to, if that is not the opened
     /// image alone: images spread over several devices, or stored bytes within decoded ones. `None`

@@ -87,6 +87,7 @@
 #![forbid(unsafe_code)]
 
 mod altered;
+mod compression;
 #[cfg(feature = "pack")]
 mod detect;
 mod foreign;
@@ -104,6 +105,7 @@ mod walk;
 mod watcher;
 
 pub use altered::magics;
+pub use compression::{CodecUse, Compression};
 #[cfg(feature = "pack")]
 pub use detect::Source;
 pub use foreign::Foreign;

@@ -8,7 +8,7 @@ use crate::tree::Item;
 use crate::volume::{BtrfsVolume, Node};
 use packfs_codec::{Algorithm, BlockRef, DecodedLen};
 use packfs_core::{FileType, Result, len_of, range_at, u32_of};
-use packfs_format::{Extent, ExtentFrom, Extents};
+use packfs_format::{Extent, ExtentFrom, Extents, StoredExtent};
 use std::ops::{ControlFlow, Range};
 
 /// Bytes of an extent before inline data.
@@ -46,6 +46,8 @@ pub(crate) struct FileExtent {
     pub(crate) start: u64,
     /// Bytes that the whole extent holds.
     pub(crate) decoded_len: u64,
+    /// The same as it is stored, which kernels of old got wrong.
+    pub(crate) stated_len: u64,
 }
 
 impl FileExtent {
@@ -84,6 +86,7 @@ impl FileExtent {
             stored_len: fields.u64(0x1d),
             start: fields.u64(0x25),
             decoded_len: if algorithm.is_some() { ram_len } else { fields.u64(0x1d) },
+            stated_len: ram_len,
         };
         let is_aligned = |value: u64| value.is_multiple_of(sector_len);
         if !is_aligned(extent.offset) || extent.offset.checked_add(extent.len).is_none() {
@@ -135,12 +138,32 @@ impl FileExtent {
             stored_len,
             start: 0,
             decoded_len,
+            stated_len: ram_len,
         })
     }
 
     /// Returns the bytes of the file that it covers.
     pub(crate) fn range(&self) -> Range<u64> {
         range_at(self.offset, self.len)
+    }
+
+    /// Returns its figures as `compsize` counts them; `None` for a hole.
+    fn stored(&self) -> Option<StoredExtent> {
+        let codec = match (self.form, self.algorithm) {
+            (Form::Reserved, _) => "prealloc",
+            (_, None) => "none",
+            (_, Some(Algorithm::BtrfsZlib)) => "zlib",
+            (_, Some(Algorithm::BtrfsLzo)) => "lzo",
+            (_, Some(_)) => "zstd",
+        };
+        let is_inline = self.form == Form::Inline;
+        (self.at != 0).then(|| StoredExtent {
+            codec,
+            place: (!is_inline).then_some(self.at),
+            stored_len: self.stored_len,
+            decoded_len: self.stated_len,
+            used_len: if is_inline { self.stated_len } else { self.len },
+        })
     }
 
     /// Returns the source of its bytes.
@@ -220,6 +243,18 @@ impl BtrfsVolume {
             extents.finish();
         }
         Ok(())
+    }
+
+    /// Implements [`packfs_format::Volume::stored_extents`]: all extents, also behind the end.
+    pub(crate) fn each_stored(
+        &self,
+        node: &Node,
+        visit: &mut dyn FnMut(StoredExtent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.inode_item(node)?.wanted(FileType::File)?;
+        self.each_extent(node, 0, &mut |_, extent| {
+            Ok(extent.stored().map_or(ControlFlow::Continue(()), &mut *visit))
+        })
     }
 
     /// Implements [`packfs_format::Volume::read_link`].

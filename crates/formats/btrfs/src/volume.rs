@@ -7,7 +7,8 @@ use crate::numbers::{EMPTY, EMPTY_NUMBER, INODE_BITS, Numbers};
 use crate::tree::Tree;
 use packfs_core::{FileType, Image, Result, Xattrs};
 use packfs_format::{
-    DirCursor, DirEntry, Extent, Facts, Finding, FormatInfo, Inode, InodeId, Opening, SpaceOwner, Volume,
+    DirCursor, DirEntry, Extent, Facts, Finding, FormatInfo, Inode, InodeId, Opening, SpaceOwner,
+    StoredExtent, Volume,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -141,6 +142,15 @@ impl Volume for BtrfsVolume {
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
         self.file_extents(&self.node(id, "regular file")?, range, visit)
+    }
+
+    fn stored_extents(
+        &self,
+        id: InodeId,
+        _len: u64,
+        visit: &mut dyn FnMut(StoredExtent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.each_stored(&self.node(id, "regular file")?, visit)
     }
 
     /// Logical addresses, each sector of which is verified when it is read.

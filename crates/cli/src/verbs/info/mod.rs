@@ -1,5 +1,6 @@
 //! `packfs info`: what an image is, who owns its bytes, and the manifest that would make it again.
 
+mod compression;
 mod counts;
 mod scan;
 
@@ -9,6 +10,8 @@ use crate::out::Output;
 use crate::out::json;
 use crate::out::report::Out;
 use crate::out::{Outcome, report, text};
+#[cfg(test)]
+pub use compression::Compressed;
 use counts::Counts;
 use owo_colors::OwoColorize;
 use packfs::FileImage;
@@ -54,6 +57,17 @@ pub struct Opts {
     #[arg(long, requires = "scan")]
     nested: bool,
 
+    /// Report bytes on disk, uncompressed, and referenced, by codec
+    ///
+    /// For btrfs the figures are those of compsize. IMAGE may be a directory, too: the system tells
+    /// length and blocks of its files, not their codec, which is reported as unknown.
+    #[arg(long, conflicts_with_all = ["space", "manifest", "scan", "html"])]
+    compression: bool,
+
+    /// With --compression: further images and directories
+    #[arg(value_name = "MORE", requires = "compression")]
+    more: Vec<PathBuf>,
+
     /// Write a page with a map of the space to FILE
     ///
     /// The map shows each file and directory by its share of the image. - is standard output.
@@ -71,6 +85,7 @@ Examples:
   packfs info --space root.sqfs            the owner of every byte
   packfs info --html root.html root.sqfs   the same as a map, for a browser
   packfs info --json root.sqfs | jq -r .facts.codec
+  packfs info --compression disk.img       bytes on disk by codec, as compsize does
   packfs info --scan firmware.bin          every image in a file
   packfs info --manifest root.sqfs > root.manifest
   packfs info --manifest rootfs > m        edit m, then packfs pack m root.sqfs";
@@ -80,6 +95,9 @@ impl Opts {
     pub fn run(self) -> Outcome {
         if self.scan {
             return scan::run(&self.input, self.nested, self.json);
+        }
+        if self.compression {
+            return compression::run(&self.input, &self.more, self.json);
         }
         if let Some(page) = &self.html {
             self.write_map(page)?;
