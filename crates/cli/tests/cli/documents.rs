@@ -143,6 +143,8 @@ fn output_of_every_verb_has_the_keys_and_types_of_the_schema() {
     let stat = ["stat", "r.erofs", "--device", "blob", "--json", "--extents"];
     schema.check("stat", &fixture.run([&stat[..], &paths].concat()).json());
     schema.check("info-scan", &fixture.run(["info", "--scan", "--json", "root.sqfs"]).json());
+    let compression = ["info", "--compression", "--json", "root.sqfs", "rootfs"];
+    schema.check("info-compression", &fixture.run(compression).json());
     schema.check("unpack", &fixture.run(["unpack", "root.sqfs", "out", "--json"]).json());
     let differences = fixture.run(["diff", "root.sqfs", "rootfs", "--json"]);
     schema.check("diff", &serde_json::from_slice(&differences.stdout).unwrap());

@@ -66,6 +66,7 @@ pub(crate) mod kind {
     pub(crate) const INODE_REF: u8 = 12;
     pub(crate) const INODE_EXTREF: u8 = 13;
     pub(crate) const XATTR_ITEM: u8 = 24;
+    pub(crate) const DIR_LOG_INDEX: u8 = 72;
     pub(crate) const DIR_ITEM: u8 = 84;
     pub(crate) const DIR_INDEX: u8 = 96;
     pub(crate) const EXTENT_DATA: u8 = 108;
@@ -94,6 +95,8 @@ pub(crate) mod tree {
     pub(crate) const LAST_FREE: u64 = -256_i64 as u64;
     /// Object of the items in the tree of checksums.
     pub(crate) const CHECKSUM_OBJECT: u64 = -10_i64 as u64;
+    /// Logs, and the tree of them.
+    pub(crate) const LOG: u64 = -6_i64 as u64;
     pub(crate) const RELOC: u64 = -8_i64 as u64;
 
     /// True for trees of files.

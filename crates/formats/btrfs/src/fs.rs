@@ -7,7 +7,7 @@ use crate::devices::Devices;
 use crate::disk::{DeviceItem, RootPlace, kind, tree};
 use crate::key::Key;
 use crate::store::Store;
-use crate::tree::{Item, Tree};
+use crate::tree::{Item, Logs, Tree};
 use packfs_core::{Error, ErrorKind, Image, Result};
 use packfs_format::Opening;
 use std::sync::Arc;
@@ -17,9 +17,6 @@ use std::sync::atomic::AtomicU64;
 const ROOT_LEN_MIN: usize = 239;
 /// Bytes of it with the UUIDs of a subvolume.
 const ROOT_LEN: usize = 439;
-
-/// Remark about changes after the last commit.
-const LOG_WARNING: &str = "the image was not unmounted; changes synced after the last commit are not read";
 
 /// Devices, chunks, and trees.
 pub(crate) struct Fs {
@@ -33,10 +30,12 @@ pub(crate) struct Fs {
     /// Sectors whose first copy was damaged, but another one intact.
     pub(crate) healed: AtomicU64,
     pub(crate) warnings: Vec<String>,
+    /// Changes after the last commit, by tree.
+    logs: Logs,
 }
 
 /// Description of a tree.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub(crate) struct Root {
     pub(crate) tree: Tree,
     /// Inode of its root directory.
@@ -67,11 +66,16 @@ impl Fs {
                 device.id, device.uuid
             ));
         }
-        if block.log.is_some() {
-            warnings.push(LOG_WARNING.into());
-        }
-        let roots = Tree { id: tree::ROOT, root: block.root };
-        let mut fs = Fs { store, roots, sums: None, devices: listed, healed: AtomicU64::new(0), warnings };
+        let roots = Tree::new(tree::ROOT, block.root);
+        let mut fs = Fs {
+            store,
+            roots,
+            sums: None,
+            devices: listed,
+            healed: AtomicU64::new(0),
+            warnings,
+            logs: Logs::new(),
+        };
         match fs.root(tree::CHECKSUMS) {
             Ok(sums) => fs.sums = Some(sums.tree),
             Err(error) if error.kind() == ErrorKind::Corrupt => {
@@ -93,7 +97,18 @@ impl Fs {
     pub(crate) fn find_root(&self, id: u64) -> Result<Option<Root>> {
         let item = self.roots.last_to(&self.store, &Key::new(id, kind::ROOT_ITEM, u64::MAX))?;
         let item = item.filter(|item| (item.key.object, item.key.kind) == (id, kind::ROOT_ITEM));
-        item.map(|item| Root::read(&item)).transpose()
+        let Some(item) = item else { return Ok(None) };
+        let mut root = Root::read(&item)?;
+        root.tree.changes = self.logs.get(&id).cloned();
+        Ok(Some(root))
+    }
+
+    /// Takes changes of trees that are not in them.
+    pub(crate) fn put_logs(&mut self, logs: Logs) {
+        if let Some(sums) = &mut self.sums {
+            sums.changes = logs.get(&tree::CHECKSUMS).cloned();
+        }
+        self.logs = logs;
     }
 
     /// Returns the subvolume that Linux mounts by default.
@@ -127,7 +142,7 @@ impl Root {
             (bytes.len() >= ROOT_LEN && uuid.0 != [0; 16]).then_some(uuid)
         };
         Ok(Root {
-            tree: Tree { id, root },
+            tree: Tree::new(id, root),
             dir: fields.u64(0xa8),
             is_read_only: fields.u64(0xd0) & 1 != 0,
             bytes_used: fields.u64(0xc0),
@@ -159,7 +174,7 @@ fn system_chunks(array: &[u8], sector_len: u32) -> Result<Vec<Chunk>> {
 /// Reads the tree of chunks.
 fn read_chunks(store: &Store) -> Result<(Vec<Chunk>, Vec<DeviceItem>)> {
     let block = store.super_block();
-    let tree = Tree { id: tree::CHUNK, root: block.chunks };
+    let tree = Tree::new(tree::CHUNK, block.chunks);
     let (mut chunks, mut devices) = (Vec::new(), Vec::new());
     for item in tree.all(store) {
         let item = item?;

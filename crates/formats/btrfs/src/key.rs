@@ -19,6 +19,30 @@ impl Key {
         Key { object, kind, offset }
     }
 
+    /// Returns the key before it; `None` for the first.
+    pub(crate) fn before(self) -> Option<Key> {
+        let Key { object, kind, offset } = self;
+        if let Some(offset) = offset.checked_sub(1) {
+            return Some(Key { offset, ..self });
+        }
+        if let Some(kind) = kind.checked_sub(1) {
+            return Some(Key { object, kind, offset: u64::MAX });
+        }
+        object.checked_sub(1).map(|object| Key { object, kind: u8::MAX, offset: u64::MAX })
+    }
+
+    /// Returns the key after it; the last has none after it but itself.
+    pub(crate) fn after(self) -> Key {
+        let Key { object, kind, offset } = self;
+        if let Some(offset) = offset.checked_add(1) {
+            return Key { offset, ..self };
+        }
+        if let Some(kind) = kind.checked_add(1) {
+            return Key { object, kind, offset: 0 };
+        }
+        object.checked_add(1).map_or(self, |object| Key { object, kind: 0, offset: 0 })
+    }
+
     pub(crate) fn read(fields: Fields<'_>) -> Key {
         Key { object: fields.u64(0), kind: fields.u8(8), offset: fields.u64(9) }
     }

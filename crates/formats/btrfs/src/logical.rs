@@ -85,7 +85,7 @@ impl Fs {
 
     /// Returns the item with the checksum of a sector.
     fn sum_item(&self, at: u64) -> Result<Option<Item>> {
-        let Some(sums) = self.sums else { return Ok(None) };
+        let Some(sums) = &self.sums else { return Ok(None) };
         let key = Key::new(tree::CHECKSUM_OBJECT, kind::EXTENT_CSUM, at);
         let item = sums.last_to(&self.store, &key)?;
         let is_sums = |item: &Item| (item.key.object, item.key.kind) == (key.object, key.kind);

@@ -31,8 +31,8 @@ impl Numbers {
             return Some(*index);
         }
         let index = u32::try_from(self.trees.len()).ok().filter(|_| self.trees.len() < ROWS_MAX)?;
-        self.trees.push(tree);
         self.by_id.insert(tree.id, index);
+        self.trees.push(tree);
         Some(index)
     }
 

@@ -300,7 +300,7 @@ fn names_missing_trees_and_subvolumes() {
     let text = refused(Editor::new(MIXED).item(tree::ROOT, of(tree::TOP, kind::ROOT_ITEM), 0xee, &[9]));
     assert!(text.contains("tree 5: level 9, 0 to 7 allowed"), "{text}");
     let volume = Editor::new(MIXED).open().unwrap();
-    assert!(volume.fs.root(77).unwrap_err().to_string().contains("no tree 77"));
+    assert!(volume.fs.root(77).err().unwrap().to_string().contains("no tree 77"));
     for wanted in ["77", "d", "none/there"] {
         let opening = Opening { subvolume: Some(wanted.into()), ..Opening::default() };
         let error = Editor::new(MIXED).open_with(&opening).err().unwrap();

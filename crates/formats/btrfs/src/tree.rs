@@ -8,14 +8,20 @@ use crate::key::Key;
 use crate::node::Node;
 use crate::store::{Pointer, Store};
 use packfs_core::Result;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// A tree: its number, and the place of its root.
-#[derive(Clone, Copy, Debug)]
+/// A tree: its number, the place of its root, and changes that are not in it yet.
+#[derive(Clone)]
 pub(crate) struct Tree {
     pub(crate) id: u64,
     pub(crate) root: RootPlace,
+    pub(crate) changes: Option<Arc<Changes>>,
 }
+
+/// Items that replace or complete those of a tree; `None` deletes one.
+#[derive(Default)]
+pub(crate) struct Changes(pub(crate) BTreeMap<Key, Option<Item>>);
 
 /// A position among the items of a tree.
 pub(crate) struct Cursor<'s> {
@@ -31,14 +37,28 @@ pub(crate) struct Cursor<'s> {
 pub(crate) struct Item {
     pub(crate) tree: u64,
     pub(crate) key: Key,
-    leaf: Arc<Node>,
-    slot: usize,
+    source: Source,
+}
+
+/// Place of an item's bytes.
+#[derive(Clone)]
+enum Source {
+    Leaf(Arc<Node>, usize),
+    Made(Arc<[u8]>),
 }
 
 impl Item {
+    /// Returns an item with other bytes than any leaf has.
+    pub(crate) fn made(tree: u64, key: Key, bytes: Vec<u8>) -> Item {
+        Item { tree, key, source: Source::Made(bytes.into()) }
+    }
+
     /// Returns its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.leaf.item(self.slot)
+        match &self.source {
+            Source::Leaf(leaf, slot) => leaf.item(*slot),
+            Source::Made(bytes) => bytes,
+        }
     }
 
     /// Returns its name for messages.
@@ -48,7 +68,10 @@ impl Item {
 
     /// Returns the logical address of its bytes.
     pub(crate) fn at(&self) -> u64 {
-        self.leaf.at.saturating_add(self.leaf.item_at(self.slot) as u64)
+        match &self.source {
+            Source::Leaf(leaf, slot) => leaf.at.saturating_add(leaf.item_at(*slot) as u64),
+            Source::Made(_) => 0,
+        }
     }
 
     /// Returns its bytes, at least `min` of them.
@@ -61,9 +84,35 @@ impl Item {
     }
 }
 
+/// Changes by tree.
+pub(crate) type Logs = HashMap<u64, Arc<Changes>>;
+
 impl Tree {
+    /// Returns a tree as it is on disk.
+    pub(crate) fn new(id: u64, root: RootPlace) -> Tree {
+        Tree { id, root, changes: None }
+    }
+
     /// Returns the last item whose key is not above `key`.
     pub(crate) fn last_to(&self, store: &Store, key: &Key) -> Result<Option<Item>> {
+        let Some(changes) = &self.changes else { return self.last_stored(store, key) };
+        let mut stored = self.last_stored(store, key)?;
+        while let Some(item) = stored.as_ref().filter(|item| changes.0.contains_key(&item.key)) {
+            let Some(before) = item.key.before() else {
+                stored = None;
+                break;
+            };
+            stored = self.last_stored(store, &before)?;
+        }
+        let added = changes.0.range(..=*key).rev().find_map(|(_, item)| item.clone());
+        Ok(match (stored, added) {
+            (Some(stored), Some(added)) if stored.key > added.key => Some(stored),
+            (stored, None) => stored,
+            (_, added) => added,
+        })
+    }
+
+    fn last_stored(&self, store: &Store, key: &Key) -> Result<Option<Item>> {
         let mut cursor = Cursor::new(store, self.id);
         cursor.descend(self.root, key)?;
         if let Some((leaf, slot)) = cursor.path.last_mut() {
@@ -74,7 +123,10 @@ impl Tree {
 
     /// Returns the item of a key.
     pub(crate) fn get(&self, store: &Store, key: &Key) -> Result<Option<Item>> {
-        let item = self.last_to(store, key)?;
+        if let Some(item) = self.changes.as_ref().and_then(|changes| changes.0.get(key)) {
+            return Ok(item.clone());
+        }
+        let item = self.last_stored(store, key)?;
         Ok(item.filter(|item| item.key == *key))
     }
 }
@@ -144,8 +196,7 @@ impl<'s> Cursor<'s> {
         (leaf.level == 0 && *slot < leaf.count).then(|| Item {
             tree: self.tree,
             key: leaf.key(*slot),
-            leaf: Arc::clone(leaf),
-            slot: *slot,
+            source: Source::Leaf(Arc::clone(leaf), *slot),
         })
     }
 
@@ -194,6 +245,11 @@ pub(crate) struct Items<'s> {
     end: Key,
     /// Outcome of the search for the first item.
     found: Option<Result<()>>,
+    changes: Option<Arc<Changes>>,
+    /// First key whose change is still to come.
+    from: Key,
+    /// Stored item that was looked at but not returned.
+    waiting: Option<Item>,
 }
 
 impl Tree {
@@ -201,7 +257,8 @@ impl Tree {
     pub(crate) fn items<'s>(&self, store: &'s Store, start: Key, end: Key) -> Items<'s> {
         let mut cursor = Cursor::new(store, self.id);
         let found = Some(cursor.seek(self.root, &start));
-        Items { cursor, end, found }
+        let changes = self.changes.clone();
+        Items { cursor, end, found, changes, from: start, waiting: None }
     }
 
     /// Returns the items of one object and one type.
@@ -215,10 +272,8 @@ impl Tree {
     }
 }
 
-impl Iterator for Items<'_> {
-    type Item = Result<Item>;
-
-    fn next(&mut self) -> Option<Result<Item>> {
+impl Items<'_> {
+    fn next_stored(&mut self) -> Option<Result<Item>> {
         let found = self.found.take().unwrap_or_else(|| self.cursor.advance());
         if let Err(error) = found {
             return Some(Err(error));
@@ -228,5 +283,45 @@ impl Iterator for Items<'_> {
             self.cursor.path.clear();
         }
         item.map(Ok)
+    }
+}
+
+impl Iterator for Items<'_> {
+    type Item = Result<Item>;
+
+    fn next(&mut self) -> Option<Result<Item>> {
+        let Some(changes) = self.changes.clone() else { return self.next_stored() };
+        loop {
+            let stored = match self.waiting.take() {
+                Some(item) => Some(item),
+                None => match self.next_stored() {
+                    Some(Err(error)) => return Some(Err(error)),
+                    item => item.transpose().ok().flatten(),
+                },
+            };
+            let change = (self.from <= self.end)
+                .then(|| changes.0.range(self.from..=self.end).next())
+                .flatten()
+                .map(|(key, item)| (*key, item.clone()));
+            match (stored, change) {
+                (Some(stored), Some((key, item))) if key <= stored.key => {
+                    self.from = key.after();
+                    if key < stored.key {
+                        self.waiting = Some(stored);
+                    }
+                    if let Some(item) = item {
+                        return Some(Ok(item));
+                    }
+                }
+                (Some(stored), _) => return Some(Ok(stored)),
+                (None, Some((key, item))) => {
+                    self.from = key.after();
+                    if let Some(item) = item {
+                        return Some(Ok(item));
+                    }
+                }
+                (None, None) => return None,
+            }
+        }
     }
 }

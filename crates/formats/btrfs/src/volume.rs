@@ -27,7 +27,7 @@ pub(crate) struct BtrfsVolume {
 }
 
 /// An inode: its tree, the number of that in ids, and its own number.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) tree: Tree,
     pub(crate) index: u32,
@@ -44,15 +44,17 @@ pub(crate) enum Place {
 impl BtrfsVolume {
     /// Opens an image.
     pub(crate) fn open(image: Arc<dyn Image>, opening: &Opening) -> Result<Self> {
-        let fs = Arc::new(Fs::open(Arc::clone(&image), opening)?);
+        let mut fs = Fs::open(Arc::clone(&image), opening)?;
+        crate::log::apply(&mut fs, !opening.no_journal);
+        let fs = Arc::new(fs);
         let opened = match &opening.subvolume {
             Some(wanted) => fs.wanted_subvolume(wanted)?,
             None => fs.default_subvolume()?,
         };
         let root = fs.root(opened)?;
         let volume = BtrfsVolume { fs, image, opened, root, numbers: RwLock::default() };
-        volume.index_of(root.tree)?;
-        volume.id_of(0, opened, root.dir)?;
+        volume.index_of(volume.root.tree.clone())?;
+        volume.id_of(0, opened, volume.root.dir)?;
         if let Place::Node(node) = volume.place(volume.root())? {
             volume.inode_item(&node)?.wanted(FileType::Directory)?;
         }
@@ -75,7 +77,7 @@ impl BtrfsVolume {
             let tree = usize::try_from(index).ok().and_then(|index| numbers.trees.get(index));
             let inode = id.0 & (1_u64 << INODE_BITS).wrapping_sub(1);
             let index = u32::try_from(index).unwrap_or(u32::MAX);
-            tree.map(|tree| Place::Node(Node { tree: *tree, index, inode }))
+            tree.map(|tree| Place::Node(Node { tree: tree.clone(), index, inode }))
         } else {
             let row = usize::try_from(id.0 & !EMPTY).ok();
             row.and_then(|row| numbers.empty.get(row)).map(|dir| Place::Empty(*dir))

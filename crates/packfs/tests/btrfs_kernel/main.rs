@@ -4,7 +4,7 @@ mod made;
 
 use made::{Made, Row, in_threads, make, may_run};
 use packfs_core::{ErrorKind, FileType, Silent};
-use packfs_testkit::{Compare, Snapshot, snapshot_tree};
+use packfs_testkit::{Compare, Snapshot, peer, snapshot_dir, snapshot_tree};
 use std::os::unix::fs::MetadataExt;
 
 /// Directories that stand for the nested subvolume in snapshots of its parent. Linux gives them the
@@ -62,7 +62,7 @@ fn without_times_elsewhere(mut snapshot: Snapshot) -> Snapshot {
 /// Compares all names, attributes, and contents, and the blocks that `stat` reports.
 fn agrees(made: &Made) -> Snapshot {
     let mount = made.mount("").unwrap_or_else(|e| panic!("{}: {e}", made.name));
-    let expected = without_times_elsewhere(packfs_testkit::snapshot_dir(&mount.path()));
+    let expected = without_times_elsewhere(snapshot_dir(&mount.path()));
     let found = without_times_elsewhere(read(made, &[]));
     found.assert_same(&expected, COMPARE, made.name);
     assert!(expected.0.len() > 10_400, "{}: {} names", made.name, expected.0.len());
@@ -134,4 +134,91 @@ fn fails_file_by_file(made: &Made) {
     assert_eq!(error.kind(), ErrorKind::Failed, "{error}");
     assert!(error.to_string().contains("which is not given"), "{error}");
     assert_eq!(opened.read("inline").unwrap().len(), 2000);
+}
+
+#[test]
+fn the_log_of_an_image_that_was_not_unmounted_is_applied_as_by_the_kernel() {
+    if !may_run() {
+        return;
+    }
+    let rows = [
+        (row("files", "", "defaults", 1), "log-files"),
+        (row("compressed files", "", "compress-force=zstd", 1), "log-files"),
+        (row("names", "", "defaults", 1), "log-names"),
+    ];
+    for (row, script) in rows {
+        let mut made = make(&row, Some("log-before"));
+        let copies = {
+            let mount = made.mount(row.mount).unwrap();
+            made.fill(&mount.path(), script);
+            ["copy", "second copy"].map(|name| {
+                let copy = made.devices[0].with_file_name(name);
+                std::fs::copy(&made.devices[0], &copy).unwrap();
+                copy
+            })
+        };
+        made.devices = vec![copies[0].clone()];
+        let opened = made.open(&[]).unwrap();
+        assert!(opened.warnings()[0].contains("are read from the log"), "{:?}", opened.warnings());
+        let mut findings = Vec::new();
+        opened.volume().check(&mut |finding| findings.push(finding)).unwrap();
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        let found = read(&made, &[]);
+        let committed = packfs::OpenOptions::new().no_journal().open(&made.devices[0]).unwrap();
+        let loaded = committed.load(&Silent).unwrap();
+        let committed = snapshot_tree(&loaded.tree, &**committed.engine());
+        assert!(!committed.differences(&found, COMPARE).is_empty(), "{}", made.name);
+        // The kernel writes to what it mounts.
+        made.devices = vec![copies[1].clone()];
+        let mount = made.mount("").unwrap();
+        found.assert_same(&snapshot_dir(&mount.path()), COMPARE, made.name);
+    }
+}
+
+#[test]
+fn a_damaged_sector_is_read_from_its_mirror_or_refused() {
+    if !may_run() {
+        return;
+    }
+    let rows =
+        [row("mirrored", "-d raid1 -m raid1", "defaults", 2), row("single", "-d single", "defaults", 1)];
+    in_threads(&rows, |row| {
+        let made = make(row, Some("filled"));
+        let expected = made.open(&[]).unwrap().read("random").unwrap();
+        let mut device = std::fs::read(&made.devices[0]).unwrap();
+        let sector = &expected[100_000 / 4096 * 4096..][..4096];
+        let at = (0..device.len()).step_by(4096).find(|at| &device[*at..at + 4096] == sector);
+        device[at.expect("the sector") + 7] ^= 1;
+        std::fs::write(&made.devices[0], device).unwrap();
+        match (row.devices, made.open(&[]).unwrap().read("random")) {
+            (2, found) => assert!(found.unwrap() == expected),
+            (_, found) => {
+                let error = found.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+                assert!(error.to_string().contains("wrong checksum"), "{error}");
+            }
+        }
+        assert_eq!(made.open(&[]).unwrap().read("inline").unwrap().len(), 2000);
+    });
+}
+
+#[test]
+fn figures_of_compression_are_those_of_compsize() {
+    let Some(compsize) = peer("compsize").filter(|_| may_run()) else { return };
+    let rows = [row("zlib", "", "compress-force=zlib", 1), row("zstd, lzo", "", "compress=zstd", 1)];
+    in_threads(&rows, |row| {
+        let made = make(row, Some("filled"));
+        let mount = made.mount("").unwrap();
+        let said = compsize.run(&[&"-b", &mount.path()]).stdout;
+        let found = made.open(&[]).unwrap().compression().unwrap();
+        let mut lines = vec![(found.total.codec.to_owned(), &found.total)];
+        lines.extend(found.codecs.iter().map(|row| (row.codec.to_owned(), row)));
+        for line in String::from_utf8(said).unwrap().lines().skip(2) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let codec = if words[0] == "TOTAL" { "all" } else { words[0] };
+            let (_, row) = lines.iter().find(|(own, _)| own == codec).unwrap_or_else(|| panic!("{line}"));
+            let figures = [row.disk, row.uncompressed, row.referenced].map(|figure| figure.to_string());
+            assert_eq!(words[2..5], figures, "{}: {line}", made.name);
+        }
+    });
 }

@@ -17,7 +17,7 @@ pub(super) fn check(fs: &Fs, report: &mut Report<'_>) -> Result<()> {
 
 /// Checks that each sector has one checksum.
 fn sums(fs: &Fs, report: &mut Report<'_>) {
-    let Some(sums) = fs.sums else { return };
+    let Some(sums) = &fs.sums else { return };
     let mut end = 0;
     // Damaged blocks were reported.
     let items = sums.items_of(&fs.store, tree::CHECKSUM_OBJECT, kind::EXTENT_CSUM, 0).flatten();

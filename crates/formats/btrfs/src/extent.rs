@@ -1,0 +1,182 @@
+//! An extent of a file as its item describes it.
+
+use crate::bytes::Fields;
+use crate::corruption::Corruption;
+use crate::tree::Item;
+use packfs_codec::{Algorithm, BlockRef, DecodedLen};
+use packfs_core::{Result, range_at, u32_of};
+use packfs_format::{ExtentFrom, StoredExtent};
+use std::ops::Range;
+
+/// Bytes of an extent before inline data.
+pub(crate) const INLINE_AT: usize = 0x15;
+/// Bytes of an extent elsewhere.
+const EXTENT_LEN: usize = 0x35;
+/// Most bytes of a compressed extent, stored and decoded.
+const COMPRESSED_LEN_MAX: u64 = 128 << 10;
+/// Type of an extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// In the item itself.
+    Inline,
+    /// In a data chunk, or a hole at address 0.
+    Regular,
+    /// Reserved, not written: reads as zeros.
+    Reserved,
+}
+
+/// An extent of a file, checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileExtent {
+    pub(crate) form: Form,
+    pub(crate) algorithm: Option<Algorithm>,
+    /// Position in the file, and length there.
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    /// Logical address of the stored bytes; 0 for a hole.
+    pub(crate) at: u64,
+    pub(crate) stored_len: u64,
+    /// First byte within the extent.
+    pub(crate) start: u64,
+    /// Bytes that the whole extent holds.
+    pub(crate) decoded_len: u64,
+    /// The same as it is stored, which kernels of old got wrong.
+    pub(crate) stated_len: u64,
+}
+
+impl FileExtent {
+    /// Reads and checks an item.
+    pub(crate) fn read(item: &Item, sector_len: u64) -> Result<FileExtent> {
+        let place = item.place();
+        let bytes = item.bytes_of(INLINE_AT)?;
+        let fields = Fields(bytes);
+        let figure = |figure, found, allowed| {
+            Err(packfs_core::Error::from(Corruption::Figure { place, figure, found, allowed }))
+        };
+        let algorithm = match fields.u8(0x10) {
+            0 => None,
+            1 => Some(Algorithm::BtrfsZlib),
+            2 => Some(Algorithm::BtrfsLzo),
+            3 => Some(Algorithm::BtrfsZstd),
+            found => return figure("compression", found.into(), "0 to 3"),
+        };
+        if fields.u8(0x11) != 0 || fields.u16(0x12) != 0 {
+            return figure("encryption", fields.u8(0x11).into(), "0");
+        }
+        let ram_len = fields.u64(8);
+        let form = match fields.u8(0x14) {
+            0 => return FileExtent::inline(item, algorithm, ram_len, sector_len),
+            1 => Form::Regular,
+            2 => Form::Reserved,
+            found => return figure("type", found.into(), "0 to 2"),
+        };
+        item.bytes_of(EXTENT_LEN)?;
+        let extent = FileExtent {
+            form,
+            algorithm,
+            offset: item.key.offset,
+            len: fields.u64(0x2d),
+            at: fields.u64(0x15),
+            stored_len: fields.u64(0x1d),
+            start: fields.u64(0x25),
+            decoded_len: if algorithm.is_some() { ram_len } else { fields.u64(0x1d) },
+            stated_len: ram_len,
+        };
+        let is_aligned = |value: u64| value.is_multiple_of(sector_len);
+        if !is_aligned(extent.offset) || extent.offset.checked_add(extent.len).is_none() {
+            return figure("position", extent.offset, "multiples of the sector size");
+        }
+        if extent.len == 0 || !is_aligned(extent.len) {
+            return figure("length", extent.len, "multiples of the sector size");
+        }
+        if extent.at == 0 {
+            return Ok(extent);
+        }
+        if !is_aligned(extent.at) || !is_aligned(extent.stored_len) || extent.stored_len == 0 {
+            return figure("address", extent.at, "multiples of the sector size");
+        }
+        if extent.start.checked_add(extent.len).is_none_or(|end| end > extent.decoded_len) {
+            return figure("start in the extent", extent.start, "such that it ends in it");
+        }
+        if algorithm.is_some() && extent.stored_len.max(extent.decoded_len) > COMPRESSED_LEN_MAX {
+            let longer = extent.stored_len.max(extent.decoded_len);
+            return figure("length of a compressed extent", longer, "up to 131072");
+        }
+        Ok(extent)
+    }
+
+    fn inline(
+        item: &Item,
+        algorithm: Option<Algorithm>,
+        ram_len: u64,
+        sector_len: u64,
+    ) -> Result<FileExtent> {
+        let place = item.place();
+        let stored_len = item.bytes().len().saturating_sub(INLINE_AT) as u64;
+        // Kernels of old wrote wrong lengths of inline data that is not compressed.
+        let decoded_len = if algorithm.is_some() { ram_len } else { stored_len };
+        if item.key.offset != 0 {
+            let (figure, found) = ("position of inline data", item.key.offset);
+            return Err(Corruption::Figure { place, figure, found, allowed: "0" }.into());
+        }
+        if algorithm.is_some() && decoded_len > sector_len {
+            let (figure, found) = ("length of inline data", decoded_len);
+            return Err(Corruption::Figure { place, figure, found, allowed: "up to a sector" }.into());
+        }
+        Ok(FileExtent {
+            form: Form::Inline,
+            algorithm,
+            offset: 0,
+            len: decoded_len,
+            at: item.at().saturating_add(INLINE_AT as u64),
+            stored_len,
+            start: 0,
+            decoded_len,
+            stated_len: ram_len,
+        })
+    }
+
+    /// Returns the bytes of the file that it covers.
+    pub(crate) fn range(&self) -> Range<u64> {
+        range_at(self.offset, self.len)
+    }
+
+    /// Returns its figures as `compsize` counts them; `None` for a hole.
+    pub(crate) fn stored(&self) -> Option<StoredExtent> {
+        let codec = match (self.form, self.algorithm) {
+            (Form::Reserved, _) => "prealloc",
+            (_, None) => "none",
+            (_, Some(Algorithm::BtrfsZlib)) => "zlib",
+            (_, Some(Algorithm::BtrfsLzo)) => "lzo",
+            (_, Some(_)) => "zstd",
+        };
+        let is_inline = self.form == Form::Inline;
+        (self.at != 0).then(|| StoredExtent {
+            codec,
+            place: (!is_inline).then_some(self.at),
+            stored_len: self.stored_len,
+            decoded_len: self.stated_len,
+            used_len: if is_inline { self.stated_len } else { self.len },
+        })
+    }
+
+    /// Returns the source of its bytes.
+    pub(crate) fn from(&self) -> ExtentFrom {
+        match (self.form, self.algorithm) {
+            (Form::Reserved, _) => ExtentFrom::Hole,
+            _ if self.at == 0 => ExtentFrom::Hole,
+            (_, None) => ExtentFrom::Stored(self.at.saturating_add(self.start)),
+            (_, Some(algorithm)) => ExtentFrom::Block {
+                block: BlockRef {
+                    offset: self.at,
+                    stored_len: u32_of(self.stored_len),
+                    decoded_len: u32_of(self.decoded_len),
+                    decodes_to: DecodedLen::Exactly,
+                    zero_padded: false,
+                    algorithm: Some(algorithm),
+                },
+                start: u32_of(self.start),
+            },
+        }
+    }
+}
