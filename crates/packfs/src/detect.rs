@@ -1,9 +1,10 @@
 //! Kinds of sources, detected by content and never by name.
 
+use crate::compressed;
 use crate::nested::Which;
 use crate::{Foreign, OpenOptions};
 use packfs_core::FileImage;
-use packfs_core::{Contents, Error, ErrorKind, Image, Limits, Progress, Result, ResultExt, escaped};
+use packfs_core::{Contents, Error, ErrorKind, Image, Limits, Progress, Result, ResultExt, Silent, escaped};
 use packfs_source::{Loaded, Shape, TarInput};
 use std::fs::File;
 use std::io::Read;
@@ -75,6 +76,10 @@ impl Source {
         let len = image.read_at(0, &mut beginning)?;
         beginning.truncate(len);
         // A long file of zeros rather is a disk that nothing was written to.
+        let image: Arc<dyn Image> = Arc::new(image);
+        if compressed::holds_image(&image, opening.own_limits(), &Silent)? {
+            return Ok(Source::Image(path.into()));
+        }
         let is_whole = file_type.is_file() && metadata.len() == len as u64;
         if packfs_source::looks_like_tar(&beginning)
             || packfs_source::compression_of(&beginning).is_some()
@@ -85,7 +90,7 @@ impl Source {
         if packfs_source::looks_like_manifest(&beginning) {
             return Ok(Source::Manifest(path.into()));
         }
-        Err(Unknown::new(Arc::new(image)).refused(path))
+        Err(Unknown::new(image).refused(path))
     }
 
     /// Detects like [`Source::detect_for`], for a new image. A file of no kind that could hold a

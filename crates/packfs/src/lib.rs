@@ -89,6 +89,8 @@
 mod altered;
 mod compression;
 #[cfg(feature = "pack")]
+mod compressed;
+#[cfg(feature = "pack")]
 mod detect;
 mod foreign;
 mod nested;
@@ -106,6 +108,8 @@ mod watcher;
 
 pub use altered::magics;
 pub use compression::{CodecUse, Compression};
+#[cfg(feature = "pack")]
+pub use compressed::is_compressed;
 #[cfg(feature = "pack")]
 pub use detect::Source;
 pub use foreign::Foreign;

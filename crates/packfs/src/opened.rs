@@ -212,10 +212,23 @@ impl OpenOptions {
     ///
     /// Errors: as [`open`].
     pub fn open_image(&self, image: Arc<dyn Image>) -> Result<Opened> {
-        let outermost = self.open_layer(self.image_in(image)?, Vec::new())?;
+        let (image, layers) = self.decompressed(self.image_in(image)?)?;
+        let outermost = self.open_layer(image, layers)?;
         let opened = nested::descend(outermost, &self.which, self)?;
         self.with.check_taken(&opened)?;
         Ok(opened)
+    }
+
+    /// The image, or the one that it holds compressed, with its layers.
+    #[cfg(feature = "pack")]
+    fn decompressed(&self, image: Arc<dyn Image>) -> Result<(Arc<dyn Image>, Vec<Layer>)> {
+        crate::compressed::decompressed(image, self, self.watcher.progress())
+    }
+
+    /// The image as it is, since nothing can be decompressed.
+    #[cfg(not(feature = "pack"))]
+    fn decompressed(&self, image: Arc<dyn Image>) -> Result<(Arc<dyn Image>, Vec<Layer>)> {
+        Ok((image, Vec::new()))
     }
 
     /// The image in a file: where it begins and ends, and what it begins with.

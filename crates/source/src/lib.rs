@@ -33,7 +33,8 @@ pub use order::OrderFile;
 pub use shape::{IdMap, Shape};
 pub use shaper::{Shaper, shape_tree};
 pub use tar::{
-    Compression, TarInput, compression_of, is_empty_tar, load_tar, load_tar_within, looks_like_tar,
+    Compression, TarInput, compression_of, decoded_beginning, decoded_file, is_empty_tar, load_tar,
+    load_tar_within, looks_like_tar,
 };
 pub use trace::Trace;
 pub use whiteouts::Whiteouts;

@@ -68,7 +68,10 @@ impl ImageInput {
     pub fn enter_sandbox(&self, reach: impl FnOnce(Sandbox) -> Sandbox) -> Result<()> {
         self.sandbox.enter(|sandbox| {
             let images = [&self.image].into_iter().chain(&self.device).chain(self.nested.files());
-            reach(images.fold(sandbox, Sandbox::read))
+            let sandbox = images.fold(sandbox, Sandbox::read);
+            // A compressed disk is decoded there.
+            let is_compressed = packfs::is_compressed(&self.image);
+            reach(if is_compressed { sandbox.scratch(packfs::temporary_folder()) } else { sandbox })
         })
     }
 

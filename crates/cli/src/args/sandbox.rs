@@ -55,6 +55,10 @@ impl SandboxArg {
 /// Adds what reading a source needs.
 pub fn reading(sandbox: Sandbox, source: &Source) -> Sandbox {
     match source {
+        // A compressed disk is decoded there.
+        Source::Image(path) if packfs::is_compressed(path) => {
+            sandbox.read(path).scratch(packfs::temporary_folder())
+        }
         Source::Directory(path) | Source::Image(path) => sandbox.read(path),
         Source::Entries(paths) | Source::Merged(paths) => paths.iter().fold(sandbox, Sandbox::read),
         // Contents of what comes from start to end are kept there.

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-const BUFFER_LEN: usize = 256 << 10;
+pub(super) const BUFFER_LEN: usize = 256 << 10;
 /// Bytes read along with a header, which contain further headers if files are small.
 const HEADERS_LEN: usize = 16 << 10;
 /// Most bytes after the end of an archive, which bounds the time to read them.
@@ -239,16 +239,16 @@ impl<'a> Input<'a> {
     }
 }
 
-fn check_cancelled(progress: &dyn Progress) -> Result<()> {
+pub(super) fn check_cancelled(progress: &dyn Progress) -> Result<()> {
     if progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
 }
 
-fn cannot_spool() -> &'static str {
-    "cannot write to the temporary file that holds the archive's contents (in TMPDIR)"
+pub(super) fn cannot_spool() -> &'static str {
+    "cannot write to the temporary file that holds decompressed contents (in TMPDIR)"
 }
 
 /// Creates an unnamed file, which is removed when closed.
-fn nameless_file(folder: &Path) -> Result<File> {
+pub(super) fn nameless_file(folder: &Path) -> Result<File> {
     let failed = || format!("cannot create a temporary file in {folder:?}");
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     if let Ok(file) = rustix::fs::open(folder, flags, Mode::from_raw_mode(0o600)) {

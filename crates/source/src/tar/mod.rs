@@ -17,9 +17,11 @@ mod lists;
 mod member;
 mod pax;
 mod sparse;
+mod spooled;
 
 pub use compression::{Compression, compression_of};
 pub use header::{is_empty_tar, looks_like_tar};
+pub use spooled::{decoded_beginning, decoded_file};
 
 use crate::Loaded;
 use crate::shape::Shape;

@@ -68,9 +68,10 @@ fn is_lzma(header: &[u8; 12]) -> bool {
     known_size && (len_is_unknown || header[8] < 64 && header[9..] == [0; 3])
 }
 
-impl fmt::Display for Compression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Compression {
+    /// Returns its name, that of the program.
+    pub fn name(self) -> &'static str {
+        match self {
             Compression::Gzip => "gzip",
             Compression::Xz => "xz",
             Compression::Zstd => "zstd",
@@ -79,7 +80,13 @@ impl fmt::Display for Compression {
             Compression::Lzip => "lzip",
             Compression::Lzma => "lzma",
             Compression::Compress => "compress",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -117,7 +124,7 @@ pub(super) fn read_error(name: &str, error: io::Error) -> Error {
         return over_limit.clone();
     }
     match error.get_ref().and_then(|source| source.downcast_ref::<Damaged>()) {
-        Some(damaged) => Error::corrupt(format!("compressed tar archive {name}"), damaged),
+        Some(damaged) => Error::corrupt(format!("compressed file {name}"), damaged),
         None => Error::io(format!("cannot read {name}"), error),
     }
 }
@@ -134,7 +141,7 @@ pub(super) fn decoded(
 ) -> Result<(Box<dyn Read + Send>, Arc<Watch>)> {
     let watch = Arc::<Watch>::default();
     let source = Source::new(Watched { reader, watch: Arc::clone(&watch) });
-    let limited = Limited { limits, subject: format!("compressed tar archive {name}"), decoded_len: 0 };
+    let limited = Limited { limits, subject: format!("compressed file {name}"), decoded_len: 0 };
     let cannot_decode = || format!("cannot decode {name}");
     let member = Member::new(source, compression).map_err(|error| match error.kind() {
         ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::Unsupported => {
