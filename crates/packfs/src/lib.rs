@@ -87,9 +87,9 @@
 #![forbid(unsafe_code)]
 
 mod altered;
-mod compression;
 #[cfg(feature = "pack")]
 mod compressed;
+mod compression;
 #[cfg(feature = "pack")]
 mod detect;
 mod foreign;
@@ -107,9 +107,9 @@ mod walk;
 mod watcher;
 
 pub use altered::magics;
-pub use compression::{CodecUse, Compression};
 #[cfg(feature = "pack")]
 pub use compressed::is_compressed;
+pub use compression::{CodecUse, Compression};
 #[cfg(feature = "pack")]
 pub use detect::Source;
 pub use foreign::Foreign;
