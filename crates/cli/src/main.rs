@@ -11,6 +11,7 @@ mod args;
 mod documents;
 mod help;
 mod interposer;
+mod names;
 mod out;
 #[cfg(test)]
 mod schema;
@@ -75,6 +76,9 @@ verbs! {
     Repair(repair::Opts),
     Mount(Box<mount::Opts>),
     Umount(umount::Opts),
+    #[command(name = "as")]
+    As(names::AsOpts),
+    InstallNames(names::InstallNamesOpts),
     Advise(lab::AdviseOpts),
     Lab(lab::Opts),
     Completions(completions::Opts) with command(),
@@ -88,12 +92,20 @@ static ALLOCATOR: packfs::mount::ReportingAllocator = packfs::mount::ReportingAl
 fn main() -> ExitCode {
     exhausted::prepare();
     let args = mount::arguments(std::env::args_os().collect());
+    if let Some(tool) = args.first().and_then(|path| names::tool(path)) {
+        warn_of_interposer();
+        return tool.run(args.get(1..).unwrap_or_default());
+    }
     let matches = command().get_matches_from(args);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    warn_of_interposer();
+    cli.verb.run().unwrap_or_else(|error| report::failure(&error))
+}
+
+fn warn_of_interposer() {
     if let Some(warning) = interposer::not_honoured() {
         report::warning(&warning);
     }
-    cli.verb.run().unwrap_or_else(|error| report::failure(&error))
 }
 
 /// The whole command line, with the parts of the help that come from the library's tables.

@@ -211,7 +211,8 @@ pub mod sink {
 #[cfg(feature = "pack")]
 pub mod source {
     pub use packfs_source::{
-        Additions, FileContexts, IdMap, Loaded, ModeChange, Notes, Shape, TarInput, Trace, Whiteouts,
-        load_dir, load_manifest, load_tar, write_manifest, write_manifest_below,
+        Additions, FileContexts, IdMap, Loaded, ModeChange, Notes, Selection, Shape, TarInput, Trace,
+        Whiteouts, load_dir, load_entries, load_manifest, load_tar, shape_tree, write_manifest,
+        write_manifest_below,
     };
 }

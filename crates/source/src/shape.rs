@@ -23,6 +23,8 @@ pub struct Shape {
     /// Names of ignore files: files in source directories with further globs to exclude in that
     /// directory.
     pub ignore_files: Vec<String>,
+    /// Selection by the caller, applied before the globs.
+    pub select: Option<Selection>,
     /// Leading components that are removed; entries with no more than these are dropped. If
     /// everything kept is in a single such directory, its owner, permissions, time and attributes
     /// become the root's.
@@ -74,7 +76,31 @@ impl Shape {
     pub fn moves_names(&self) -> bool {
         let globs = [&self.exclude, &self.include].iter().any(|globs| !globs.is_empty());
         let paths = [&self.strip_prefix, &self.prefix].iter().any(|path| !path.is_root());
-        globs || paths || self.strip_components > 0 || !self.additions.is_empty()
+        globs || paths || self.select.is_some() || self.strip_components > 0 || !self.additions.is_empty()
+    }
+}
+
+/// A decision of the caller about each path of a source: true excludes it, with everything below.
+///
+/// A directory of this machine is not entered if it is excluded. Other sources ask about every
+/// entry by its whole path, so the function has to look at the directories above, too.
+#[derive(Clone)]
+pub struct Selection(Arc<dyn Fn(&ImagePath) -> bool + Send + Sync>);
+
+impl Selection {
+    /// Excludes the paths for which `excludes` returns true.
+    pub fn new(excludes: impl Fn(&ImagePath) -> bool + Send + Sync + 'static) -> Self {
+        Selection(Arc::new(excludes))
+    }
+
+    pub(crate) fn excludes(&self, path: &ImagePath) -> bool {
+        !path.is_root() && (self.0)(path)
+    }
+}
+
+impl std::fmt::Debug for Selection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Selection")
     }
 }
 

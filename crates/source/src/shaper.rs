@@ -128,15 +128,22 @@ impl<'a> Shaper<'a> {
         }
     }
 
+    fn judge(&self, path: &ImagePath, is_dir: bool) -> Verdict {
+        match &self.shape.select {
+            Some(select) if select.excludes(path) => Verdict::LeaveOut,
+            _ => self.rules.judge(path, is_dir),
+        }
+    }
+
     /// Returns true if a directory and everything below it is excluded, so that a source can skip
     /// it.
     pub fn leaves_out_dir(&self, path: &ImagePath) -> bool {
-        self.rules.judge(path, true) == Verdict::LeaveOut
+        self.judge(path, true) == Verdict::LeaveOut
     }
 
     /// Returns true if a file without other names is excluded, so that a source can skip it.
     pub fn leaves_out_file(&self, path: &ImagePath) -> bool {
-        self.rules.judge(path, false) != Verdict::Keep || self.place(path).is_none()
+        self.judge(path, false) != Verdict::Keep || self.place(path).is_none()
     }
 
     /// Returns the findings so far, for additions.
@@ -154,7 +161,7 @@ impl<'a> Shaper<'a> {
         if let NodeKind::File { content, .. } = kind {
             self.next_content = self.next_content.max(content.0.saturating_add(1));
         }
-        let verdict = self.rules.judge(path, is_dir);
+        let verdict = self.judge(path, is_dir);
         let meta = shaped_meta(self.shape, meta, is_dir, is_symlink);
         let xattrs: Xattrs = xattrs.into_iter().filter(|(name, _)| self.xattr_rules.keeps(name)).collect();
         if is_dir && self.becomes_root(path) && verdict != Verdict::LeaveOut {
@@ -188,7 +195,7 @@ impl<'a> Shaper<'a> {
     /// Adds or replaces a hard link to an entry, which may come later.
     pub fn link(&mut self, path: &ImagePath, target: &ImagePath) -> Result<()> {
         self.count(path, None, &Xattrs::new()).map_err(|error| error.at(format!("{path:?}")))?;
-        let kept = self.rules.judge(path, false) == Verdict::Keep;
+        let kept = self.judge(path, false) == Verdict::Keep;
         let Some(place) = self.place(path).filter(|_| kept) else {
             self.notes.left_out += 1;
             return Ok(());

@@ -24,6 +24,7 @@ mod limits;
 mod mapping;
 mod mount_stress;
 mod mounting;
+mod names;
 mod packing;
 mod reading;
 mod recovery;

@@ -7,9 +7,12 @@ use std::path::Path;
 /// The name under which `mount(8)` looks for it, in `/sbin`.
 const NAME: &str = "mount.packfs";
 
-/// The command line as it is meant: that of `packfs mount` if the program was called as a helper,
-/// else as it is.
+/// The command line as it is meant: that of `packfs mount` if the program was called as a helper
+/// or under the name of another tool that mounts, else as it is.
 pub fn arguments(args: Vec<OsString>) -> Vec<OsString> {
+    if let Some(args) = crate::names::mount_arguments(&args) {
+        return args;
+    }
     let called = args.first().map(|name| Path::new(name).file_name() == Some(NAME.as_ref()));
     if called == Some(true) { translated(args) } else { args }
 }

@@ -1,0 +1,417 @@
+//! dump.erofs of erofs-utils 1.9.
+
+use super::fsck_erofs::open;
+use super::mkfs_erofs::{EROFS_UTILS, uuid_text};
+use super::parse::{Given, Row, Style, Takes, acts, parse, refused};
+use super::usage;
+use super::when::Clock;
+use crate::out::{Outcome, report};
+use packfs::{
+    DirCursor, Error, Extent, ExtentFrom, FileType, ImagePath, InodeId, InodeKind, Opened, Result, ResultExt,
+};
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+const ROWS: &[Row] = &[
+    acts("-V --version", Takes::Nothing),
+    acts("-h --help", Takes::Nothing),
+    acts("-S", Takes::Nothing),
+    acts("-e", Takes::Nothing),
+    acts("-s", Takes::Nothing),
+    acts("--blkid-udev", Takes::Nothing),
+    acts("--device", Takes::One),
+    acts("--ls", Takes::Nothing),
+    acts("--cat", Takes::Nothing),
+    acts("--nid", Takes::One),
+    acts("--offset", Takes::One),
+    acts("--path", Takes::One),
+    refused("--no-sbcrc", Takes::Nothing, "packfs info --ignore-checksum prints the superblock"),
+];
+
+/// Names of compatible features by their bits, with the Linux version that reads them.
+const COMPATIBLE: [(u32, &str); 6] = [
+    (1, "sb_csum"),
+    (2, "mtime"),
+    (4, "xattr_filter"),
+    (8, "shared_ea_in_metabox"),
+    (16, "plain_xattr_pfx"),
+    (32, "ishare_xattrs"),
+];
+
+/// The same of incompatible features, with the Linux version that reads them.
+const INCOMPATIBLE: [(u32, &str, (u32, u32)); 11] = [
+    (1, "lz4_0padding", (5, 4)),
+    (2, "compr_cfgs", (5, 13)),
+    (2, "big_pcluster", (5, 13)),
+    (4, "chunked_file", (5, 15)),
+    (8, "device_table", (5, 16)),
+    (16, "ztailpacking", (5, 17)),
+    (32, "fragments", (6, 1)),
+    (32, "dedupe", (6, 1)),
+    (64, "xattr_prefixes", (6, 4)),
+    (128, "48bit", (6, 15)),
+    (256, "metabox", (6, 17)),
+];
+
+/// Compressors by their bits in `available_compr_algs`, with the Linux version that reads them.
+const COMPRESSORS: [(u16, &str, (u32, u32)); 4] = [
+    (1, "lz4, lz4hc", (0, 0)),
+    (2, "lzma", (5, 16)),
+    (4, "deflate, libdeflate", (6, 6)),
+    (8, "zstd", (6, 10)),
+];
+
+/// Runs dump.erofs.
+pub fn run(args: &[OsString]) -> Outcome {
+    let given = parse(&[ROWS], Style::Getopt, args)?;
+    if given.has("-V") {
+        println!("dump.erofs (erofs-utils) {EROFS_UTILS} (packfs {})", env!("CARGO_PKG_VERSION"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if given.has("-h") {
+        print!("Usage: dump.erofs [OPTIONS] IMAGE\n\n{}", usage::table(&[ROWS]));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let dump = Dump { opened: open(&given)? };
+    let of_inode = given.has("--path") || given.has("--nid");
+    if given.has("--blkid-udev") {
+        dump.udev()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if given.has("-s") || !of_inode && !given.has("-S") {
+        print!("{}", dump.superblock()?);
+    }
+    if given.has("-S") {
+        print!("{}", dump.statistics()?);
+    }
+    if of_inode {
+        dump.inode(&given)?;
+    } else if given.has("-e") || given.has("--ls") || given.has("--cat") {
+        return Err(Error::usage("missing --path or --nid"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Dump {
+    opened: Opened,
+}
+
+/// Bytes of the superblock (`struct erofs_super_block`).
+struct Raw([u8; 144]);
+
+impl Raw {
+    fn u16(&self, at: usize) -> u16 {
+        u16::from_le_bytes([self.0[at], self.0[at + 1]])
+    }
+
+    fn u32(&self, at: usize) -> u32 {
+        u32::from(self.u16(at)) | u32::from(self.u16(at + 2)) << 16
+    }
+
+    fn u64(&self, at: usize) -> u64 {
+        u64::from(self.u32(at)) | u64::from(self.u32(at + 4)) << 32
+    }
+
+    fn uuid(&self) -> String {
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&self.0[48..64]);
+        uuid_text(bytes)
+    }
+
+    fn is_48bit(&self) -> bool {
+        self.u32(80) & 128 != 0
+    }
+}
+
+/// Fields of an inode that only this format has.
+struct RawInode {
+    layout: u16,
+    isize: u32,
+    xattr_size: u32,
+    stored: Option<u64>,
+}
+
+impl Dump {
+    fn raw(&self) -> Result<Raw> {
+        let mut bytes = [0; 144];
+        self.opened.image().read_exact_at(1024, &mut bytes)?;
+        Ok(Raw(bytes))
+    }
+
+    fn udev(&self) -> Result<()> {
+        let raw = self.raw()?;
+        let label = String::from_utf8_lossy(&raw.0[64..80]).trim_end_matches('\0').to_owned();
+        if !label.is_empty() {
+            println!("ID_FS_LABEL={label}\nID_FS_LABEL_ENC={label}");
+        }
+        println!("ID_FS_UUID={0}\nID_FS_UUID_ENC={0}", raw.uuid());
+        println!("ID_FS_BLOCKSIZE={}\nID_FS_TYPE=erofs\nID_FS_USAGE=filesystem", 1_u32 << raw.0[12].min(16));
+        Ok(())
+    }
+
+    fn superblock(&self) -> Result<String> {
+        let raw = self.raw()?;
+        let (compat, incompat, algorithms) = (raw.u32(8), raw.u32(80), raw.u16(84));
+        let root = if raw.is_48bit() { raw.u64(120) } else { u64::from(raw.u16(14)) };
+        let mut lines = vec![
+            ("magic number", "0xE0F5E1E2".to_owned()),
+            ("blocksize", (1_u64 << raw.0[12].min(16)).to_string()),
+            ("blocks", raw.u32(36).to_string()),
+            ("inode metadata start block", raw.u32(40).to_string()),
+            ("shared xattr metadata start block", raw.u32(44).to_string()),
+            ("root nid", root.to_string()),
+        ];
+        if incompat & 32 != 0 && raw.u64(96) > 0 {
+            lines.push(("packed nid", raw.u64(96).to_string()));
+        }
+        let mut needed = (0, 0);
+        if incompat & 2 != 0 {
+            let known = COMPRESSORS.iter().filter(|row| algorithms & row.0 != 0);
+            needed = known.clone().map(|row| row.2).max().unwrap_or(needed);
+            lines.push(("compr_algs", known.map(|row| row.1).collect::<Vec<_>>().join(", ")));
+        } else {
+            let distance = if algorithms == 0 { u16::MAX } else { algorithms };
+            lines.push(("lz4_max_distance", distance.to_string()));
+        }
+        let seconds = i64::try_from(raw.u64(24)).unwrap_or(0);
+        lines.push(("sb_size", (128 + u32::from(raw.0[13]) * 16).to_string()));
+        lines.push(("inode count", raw.u64(16).to_string()));
+        lines.push(("created", Clock::local().asctime(seconds)));
+        let names = COMPATIBLE.iter().filter(|row| compat & row.0 != 0).map(|row| format!("{} ", row.1));
+        lines.push(("compatible features", names.collect()));
+        let found = INCOMPATIBLE.iter().filter(|row| incompat & row.0 != 0);
+        needed = found.clone().map(|row| row.2).max().unwrap_or(needed).max(needed);
+        lines.push(("incompatible features", found.map(|row| format!("{} ", row.1)).collect()));
+        lines.push(("UUID", raw.uuid()));
+        let lines = lines.into_iter().map(|(name, value)| (format!("Filesystem {name}:"), value));
+        let version =
+            ("Required upstream Linux kernel version:".to_owned(), format!("{}.{}", needed.0, needed.1));
+        let version = (needed > (0, 0)).then_some(version);
+        Ok(lines.chain(version).map(|(name, value)| format!("{name:46}{value}\n")).collect())
+    }
+
+    /// Reads the inode of a node number, where inodes are not compressed.
+    fn raw_inode(&self, nid: u64) -> Result<RawInode> {
+        let raw = self.raw()?;
+        let block = 1_u64 << raw.0[12].min(16);
+        let at = u64::from(raw.u32(40)).saturating_mul(block).saturating_add(nid.saturating_mul(32));
+        let mut bytes = [0; 32];
+        self.opened.image().read_exact_at(at, &mut bytes)?;
+        let u16_at = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let (format, xattrs) = (u16_at(0), u32::from(u16_at(2)));
+        let layout = format >> 1 & 7;
+        let count = u32::from(u16_at(16)) | u32::from(u16_at(18)) << 16;
+        Ok(RawInode {
+            layout,
+            isize: if format & 1 == 0 { 32 } else { 64 },
+            xattr_size: if xattrs == 0 { 0 } else { 12 + 4 * (xattrs - 1) },
+            // Compressed files count their blocks.
+            stored: matches!(layout, 1 | 3).then(|| u64::from(count).saturating_mul(block)),
+        })
+    }
+
+    fn inode(&self, given: &Given) -> Result<()> {
+        let (id, path) = match given.last("--path") {
+            Some(path) => {
+                let path = ImagePath::parse(path.as_bytes())?;
+                (self.opened.resolve(&path)?, path)
+            }
+            None => {
+                let nid = given.number("--nid")?.unwrap_or(0);
+                (InodeId(nid), self.path_of(InodeId(nid))?)
+            }
+        };
+        if given.has("--cat") {
+            let mut out = report::stdout_bytes()?;
+            let mut reader = self.opened.open_id(id)?;
+            std::io::copy(&mut reader, &mut out).or_io(|| "cannot write to standard output")?;
+            return Ok(());
+        }
+        let mut out = report::Out::stdout();
+        let text = self.about(id, &path)?;
+        out.writer().write_all(&text).or_io(report::cannot_write)?;
+        if given.has("--ls") {
+            let list = self.list(id)?;
+            out.writer().write_all(&list).or_io(report::cannot_write)?;
+        }
+        if given.has("-e") {
+            let list = self.extents(id, &path)?;
+            out.writer().write_all(list.as_bytes()).or_io(report::cannot_write)?;
+        }
+        out.finish()
+    }
+
+    fn path_of(&self, id: InodeId) -> Result<ImagePath> {
+        let walked = self.opened.walk();
+        let found = walked.filter_map(Result::ok).find(|entry| entry.id == id).map(|entry| entry.path);
+        found.ok_or_else(|| Error::not_found(format!("no file with nid {}", id.0)))
+    }
+
+    /// Returns the length of a directory: its names, `.`, and `..`.
+    fn len(&self, id: InodeId, kind: InodeKind) -> Result<u64> {
+        Ok(match kind {
+            InodeKind::File { len } => len,
+            InodeKind::Symlink => self.opened.volume().read_link(id)?.len() as u64,
+            InodeKind::Directory => {
+                let names = self.names(id)?;
+                names.iter().map(|(name, ..)| 12 + name.len() as u64).sum()
+            }
+            _ => 0,
+        })
+    }
+
+    fn names(&self, id: InodeId) -> Result<Vec<(Vec<u8>, u64, FileType)>> {
+        let parent = self.parent(id)?;
+        let mut names =
+            vec![(b".".to_vec(), id.0, FileType::Directory), (b"..".to_vec(), parent.0, FileType::Directory)];
+        self.opened.volume().read_dir(id, DirCursor(0), &mut |entry, _| {
+            names.push((entry.name, entry.id.0, entry.file_type));
+            ControlFlow::Continue(())
+        })?;
+        names.sort();
+        Ok(names)
+    }
+
+    fn parent(&self, id: InodeId) -> Result<InodeId> {
+        let root = self.opened.volume().root();
+        if id == root {
+            return Ok(root);
+        }
+        let mut path = self.path_of(id)?;
+        path.pop();
+        self.opened.find(&path)
+    }
+
+    fn about(&self, id: InodeId, path: &ImagePath) -> Result<Vec<u8>> {
+        let inode = self.opened.volume().inode(id)?;
+        let raw = self.raw_inode(id.0)?;
+        let len = self.len(id, inode.kind)?;
+        let stored = raw.stored.unwrap_or(len);
+        let ratio = (stored as f64 * 100.0) / len as f64;
+        let mode = inode.meta.mode & 0o777;
+        let letters = super::listing::mode('-', mode);
+        let word = match inode.kind.file_type() {
+            FileType::File => "regular file",
+            FileType::CharDevice => "char dev",
+            FileType::BlockDevice => "block dev",
+            FileType::Fifo => "FIFO file",
+            FileType::Socket => "SOCK file",
+            FileType::Symlink => "symlink file",
+            FileType::Directory => "directory",
+        };
+        let mut text = b"Path : /".to_vec();
+        text.extend(path.as_bytes());
+        let owner = inode.meta.owner;
+        let time = Clock::local().listed(inode.meta.mtime.seconds, true);
+        text.extend(
+            format!(
+                "\nSize: {len}  On-disk size: {stored}  {word}\n\
+                 NID: {}   Links: {}   Layout: {}   Compression ratio: {ratio:.2}%\n\
+                 Inode size: {}   Xattr size: {}\n\
+                 Uid: {}   Gid: {}  Access: {mode:04o}/{}\n\
+                 Timestamp: {time}.{:09}\n",
+                id.0,
+                inode.links,
+                raw.layout,
+                raw.isize,
+                raw.xattr_size,
+                owner.uid,
+                owner.gid,
+                &letters[1..],
+                inode.meta.mtime.nanos
+            )
+            .bytes(),
+        );
+        Ok(text)
+    }
+
+    fn list(&self, id: InodeId) -> Result<Vec<u8>> {
+        let mut text = b"\n       NID TYPE  FILENAME\n".to_vec();
+        for (name, nid, file_type) in self.names(id)? {
+            let number = match file_type {
+                FileType::File => 1,
+                FileType::Directory => 2,
+                FileType::CharDevice => 3,
+                FileType::BlockDevice => 4,
+                FileType::Fifo => 5,
+                FileType::Socket => 6,
+                FileType::Symlink => 7,
+            };
+            text.extend(format!("{nid:10}    {number}  ").bytes());
+            text.extend(name);
+            text.push(b'\n');
+        }
+        Ok(text)
+    }
+
+    fn extents(&self, id: InodeId, path: &ImagePath) -> Result<String> {
+        let mut text =
+            String::from("\n Ext:   logical offset   |  length :     physical offset    |  length\n");
+        let len = match self.opened.volume().inode(id)?.kind {
+            InodeKind::File { len } => len,
+            _ => return Ok(text + &format!("/{path}: 0 extents found\n")),
+        };
+        let mut count = 0_u32;
+        self.opened.volume().extents(id, 0..len, &mut |extent: Extent| {
+            let (start, stored) = match extent.from {
+                ExtentFrom::Hole => (0, 0),
+                ExtentFrom::Stored(at) => (at, extent.len),
+                ExtentFrom::Block { block, .. } => (block.offset, u64::from(block.stored_len)),
+            };
+            let (from, to) = (extent.offset, extent.offset.saturating_add(extent.len));
+            let end = start.saturating_add(stored);
+            text += &format!(
+                "{count:4}: {from:8}..{to:8} | {:7} : {start:10}..{end:10} | {stored:7}\n",
+                extent.len
+            );
+            count += 1;
+            ControlFlow::Continue(())
+        })?;
+        Ok(text + &format!("/{path}: {count} extents found\n"))
+    }
+
+    fn statistics(&self) -> Result<String> {
+        let mut counts = [0_u64; 7];
+        let (mut original, mut stored, mut compressed) = (0_u64, 0_u64, 0_u64);
+        let mut seen = std::collections::HashSet::new();
+        for entry in self.opened.walk() {
+            let entry = entry?;
+            if !seen.insert(entry.id) {
+                continue;
+            }
+            let row = match entry.inode.kind.file_type() {
+                FileType::File => 0,
+                FileType::Directory => 1,
+                FileType::CharDevice => 2,
+                FileType::BlockDevice => 3,
+                FileType::Fifo => 4,
+                FileType::Socket => 5,
+                FileType::Symlink => 6,
+            };
+            counts[row] += 1;
+            if let InodeKind::File { len } = entry.inode.kind {
+                let raw = self.raw_inode(entry.id.0)?;
+                original = original.saturating_add(len);
+                stored = stored.saturating_add(raw.stored.unwrap_or(len));
+                compressed += u64::from(raw.stored.is_some());
+            }
+        }
+        let total: u64 = counts.iter().sum();
+        let rate = if original == 0 { 100.0 } else { stored as f64 * 100.0 / original as f64 };
+        let names =
+            ["regular file", "directory", "char dev", "block dev", "FIFO file", "SOCK file", "symlink file"];
+        let mut text =
+            format!("Filesystem total file count:\t\t{total}\nFilesystem unknown type count:\t\t0\n");
+        for (name, count) in names.iter().zip(counts) {
+            let tab = if name.len() < 9 { "\t\t" } else { "\t\t" };
+            text += &format!("Filesystem {name} count:{tab}{count}\n");
+        }
+        text += &format!("Filesystem compressed files:            {compressed}\n");
+        text += &format!("Filesystem uncompressed files:          {}\n", total.saturating_sub(compressed));
+        text += &format!("Filesystem total original file size:    {original} Bytes\n");
+        text += &format!("Filesystem total file size:             {stored} Bytes\n");
+        Ok(text + &format!("Filesystem compress rate:               {rate:.2}%\n"))
+    }
+}

@@ -1,0 +1,168 @@
+//! squashfuse, squashfuse_ll, snapfuse and erofsfuse, as `packfs mount --fuse`; mount.erofs, as
+//! `packfs mount`.
+
+use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
+use super::usage;
+use crate::out::Outcome;
+use packfs::{Error, Result};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+/// Names of the tools of this file.
+pub const NAMES: [&str; 5] = ["squashfuse", "squashfuse_ll", "snapfuse", "erofsfuse", "mount.erofs"];
+
+const ROWS: &[Row] = &[
+    acts("-h --help", Takes::Nothing),
+    acts("-V --version", Takes::Nothing),
+    acts("-f", Takes::Nothing),
+    acts("-d", Takes::Nothing),
+    ignored("-s", Takes::Nothing),
+    acts("-o", Takes::One),
+    acts("--offset", Takes::One),
+    acts("--device", Takes::One),
+    ignored("--dbglevel", Takes::One),
+];
+
+const MOUNT_ROWS: &[Row] = &[
+    acts("-h --help", Takes::Nothing),
+    acts("-V --version", Takes::Nothing),
+    acts("-o", Takes::One),
+    acts("-t", Takes::One),
+    acts("-u", Takes::Nothing),
+    ignored("-d", Takes::One),
+    ignored("-f -n -s -v", Takes::Nothing),
+    refused("--reattach --disconnect", Takes::Nothing, "packfs mount serves an image without a block device"),
+];
+
+/// FUSE options that change nothing for the reader of an image.
+const IGNORED: [&str; 18] = [
+    "debug",
+    "clone_fd",
+    "nonempty",
+    "fsname",
+    "subtype",
+    "notify_pipe",
+    "max_idle_threads",
+    "max_threads",
+    "auto_unmount",
+    "kernel_cache",
+    "auto_cache",
+    "entry_timeout",
+    "attr_timeout",
+    "negative_timeout",
+    "ac_attr_timeout",
+    "max_read",
+    "splice_read",
+    "umask",
+];
+
+/// Prints help or the version; every other command line is translated before it comes here.
+pub fn run(name: &str, args: &[OsString]) -> Outcome {
+    let rows = rows(name);
+    let given = parse(&[rows], Style::Getopt, args)?;
+    if given.has("-V") {
+        println!("{name} (packfs {})", env!("CARGO_PKG_VERSION"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if given.has("-h") {
+        print!("Usage: {name} [options] IMAGE MOUNTPOINT\n\n{}", usage::table(&[rows]));
+        println!("  -o offset=N,subdir=PATH,uid=N,gid=N,timeout=SECONDS,allow_other,ro,...");
+        return Ok(ExitCode::SUCCESS);
+    }
+    translated(name, args)?;
+    Err(Error::failed("cannot mount"))
+}
+
+fn rows(name: &str) -> &'static [Row] {
+    if name == "mount.erofs" { MOUNT_ROWS } else { ROWS }
+}
+
+/// Returns the command line of `packfs mount` for one of these tools; `None` for help, and for
+/// what [`run`] has to refuse.
+pub fn arguments(name: &str, args: &[OsString]) -> Option<Vec<OsString>> {
+    translated(name, args).ok().flatten()
+}
+
+fn translated(name: &str, args: &[OsString]) -> Result<Option<Vec<OsString>>> {
+    let given = parse(&[rows(name)], Style::Getopt, args)?;
+    if given.has("-h") || given.has("-V") {
+        return Ok(None);
+    }
+    if given.has("-u") {
+        let [dir] = &given.operands[..] else { return Err(Error::usage("-u needs a mount point")) };
+        return Ok(Some(["packfs".into(), "umount".into(), dir.clone()].into()));
+    }
+    let [image, dir] = &given.operands[..] else {
+        return Err(Error::usage(format!("Usage: {name} [options] IMAGE MOUNTPOINT")));
+    };
+    let is_kernel = name == "mount.erofs" && given.last("-t").is_none_or(|kind| kind == "erofs");
+    let mut result: Vec<OsString> = vec!["packfs".into(), "mount".into()];
+    if !is_kernel {
+        result.push("--fuse".into());
+    }
+    if name == "mount.erofs" && given.last("-t") == Some(OsStr::new("erofs.nbd")) {
+        return Err(Error::usage("network block devices are not supported")
+            .hint("packfs mount --fuse serves a local image"));
+    }
+    if given.has("-f") || given.has("-d") {
+        result.push("--foreground".into());
+    }
+    for (option, long) in [("--offset", "--offset"), ("--device", "--device")] {
+        result.extend(given.all(option).flat_map(|value| [OsString::from(long), value.to_owned()]));
+    }
+    options(&given, &mut result)?;
+    result.extend(["--".into(), image.clone(), dir.clone()]);
+    Ok(Some(result))
+}
+
+fn options(given: &Given, result: &mut Vec<OsString>) -> Result<()> {
+    for list in given.all("-o") {
+        for word in list.as_bytes().split(|&byte| byte == b',').filter(|word| !word.is_empty()) {
+            let text = String::from_utf8_lossy(word);
+            let (key, value) = text.split_once('=').unwrap_or((&text, ""));
+            let word = match key {
+                key if IGNORED.contains(&key) => continue,
+                "oci" | "oci.layer" | "oci.platform" | "oci.blob" => {
+                    return Err(Error::usage("remote layers are not supported").hint("fetch the layer first"));
+                }
+                "allow_root" => "allow_other".to_owned(),
+                "timeout" => format!("idle-timeout={value}s"),
+                _ => text.into_owned(),
+            };
+            result.extend(["-o".into(), word.into()]);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &str, args: &[&str]) -> Option<String> {
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        let words = arguments(name, &args)?;
+        Some(words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn command_lines_become_those_of_mount() {
+        assert_eq!(
+            of("squashfuse_ll", &["-f", "-o", "uid=5,gid=6,offset=4096", "i", "d"]).unwrap(),
+            "packfs mount --fuse --foreground -o uid=5 -o gid=6 -o offset=4096 -- i d"
+        );
+        assert_eq!(
+            of("squashfuse", &["i", "d", "-o", "ro,nodev,fsname=x,timeout=3"]).unwrap(),
+            "packfs mount --fuse -o ro -o nodev -o idle-timeout=3s -- i d"
+        );
+        assert_eq!(
+            of("erofsfuse", &["--offset=9", "i", "d"]).unwrap(),
+            "packfs mount --fuse --offset 9 -- i d"
+        );
+        assert_eq!(of("mount.erofs", &["-u", "d"]).unwrap(), "packfs umount d");
+        assert_eq!(of("mount.erofs", &["i", "d", "-t", "erofs"]).unwrap(), "packfs mount -- i d");
+        assert_eq!(of("squashfuse", &["--help"]), None);
+        assert_eq!(of("squashfuse", &["i"]), None);
+    }
+}

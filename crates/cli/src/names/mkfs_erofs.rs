@@ -1,0 +1,481 @@
+//! mkfs.erofs of erofs-utils 1.9.
+
+use super::globs::regex;
+use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
+use super::teller::{Form, Teller};
+use super::{sources, trees, usage, when};
+use crate::out::Outcome;
+use packfs::source::{Loaded, Selection, Shape, Whiteouts};
+use packfs::{
+    DeviceNumber, Error, ImagePath, MadeAt, NodeKind, Pack, PackOptions, PackReport, Result, ResultExt,
+    Source, Timestamp,
+};
+use regex::bytes::Regex;
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Version of erofs-utils whose command lines are read.
+pub const EROFS_UTILS: &str = "1.9.4";
+
+const RULES: &str = "packfs pack has -O rule=GLOB=CODEC[:LEVEL][@SIZE]";
+const REMOTE: &str = "fetch the layer, and pack it with --tar=f";
+const BASE: &str = "packfs pack --base OLD SOURCE NEW copies what is unchanged";
+const BLOCKS: &str = "packfs info --space lists the blocks of an image";
+
+const ROWS: &[Row] = &[
+    acts("-z", Takes::One),
+    acts("-b", Takes::One),
+    acts("-C", Takes::One),
+    acts("-d", Takes::One),
+    acts("-x", Takes::One),
+    acts("-E", Takes::One),
+    acts("-L", Takes::One),
+    acts("-T", Takes::One),
+    acts("-U", Takes::One),
+    acts("-m", Takes::One),
+    acts("-V --version", Takes::Nothing),
+    acts("-h --help", Takes::Nothing),
+    acts("--all-time", Takes::Nothing),
+    acts("--mkfs-time", Takes::Nothing),
+    acts("--all-root", Takes::Nothing),
+    acts("--aufs", Takes::Nothing),
+    acts("--chunksize", Takes::One),
+    acts("--blobdev", Takes::One),
+    refused("--compress-hints", Takes::One, RULES),
+    acts("--exclude-path", Takes::One),
+    acts("--exclude-regex", Takes::One),
+    acts("--file-contexts", Takes::One),
+    acts("--force-uid", Takes::One),
+    acts("--force-gid", Takes::One),
+    acts("--fs-config-file", Takes::One),
+    acts("--fsalignblks", Takes::One),
+    acts("--gid-offset", Takes::One),
+    acts("--uid-offset", Takes::One),
+    acts("--hard-dereference", Takes::Nothing),
+    acts("--ignore-mtime", Takes::Nothing),
+    acts("--preserve-mtime", Takes::Nothing),
+    acts("--mount-point", Takes::One),
+    acts("--offset", Takes::One),
+    acts("--ovlfs-strip", Takes::Attached),
+    acts("--quiet", Takes::Nothing),
+    acts("--tar", Takes::One),
+    acts("--workers", Takes::One),
+    acts("--xattr-prefix", Takes::One),
+    ignored("--async-queue-limit --dsunit --max-extent-bytes --product-out --root-xattr-isize", Takes::One),
+    ignored("--clean --zD --MZ --ungzip --unxz", Takes::Attached),
+    ignored("--sort --zfeature-bits", Takes::One),
+    refused("--block-list-file", Takes::One, BLOCKS),
+    refused("--gzinfo", Takes::Attached, "packfs pack reads gzip archives itself"),
+    refused("--incremental", Takes::Attached, BASE),
+    refused("--oci", Takes::Attached, REMOTE),
+    refused("--s3", Takes::One, REMOTE),
+    refused("--vmdk-desc", Takes::One, "layers are merged by packfs pack --merge"),
+    refused("--xattr-inode-digest", Takes::Attached, "packfs digest lists digests of all files"),
+];
+
+/// Runs mkfs.erofs.
+pub fn run(args: &[OsString]) -> Outcome {
+    let given = parse(&[ROWS], Style::Getopt, args)?;
+    if given.has("-V") {
+        println!("mkfs.erofs (erofs-utils) {EROFS_UTILS} (packfs {})", env!("CARGO_PKG_VERSION"));
+        println!("available compressors: lz4, lz4hc, lzma, deflate, libdeflate, zstd");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if given.has("-h") {
+        print!("Usage: mkfs.erofs [OPTIONS] FILE SOURCE(s)\n\n{}", usage::table(&[ROWS]));
+        println!("  --tar=f reads an archive; codecs: lz4, lz4hc, lzma, deflate, libdeflate, zstd");
+        return Ok(ExitCode::SUCCESS);
+    }
+    Job::new(given)?.run()
+}
+
+struct Job {
+    given: Given,
+    image: PathBuf,
+    sources: Vec<PathBuf>,
+    made_at: Option<i64>,
+    epoch: Option<i64>,
+}
+
+/// Returns a number in decimal, octal or hexadecimal digits, as strtol reads it.
+fn number(name: &str, text: &str) -> Result<i64> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text),
+    };
+    let parsed = match digits.strip_prefix("0x") {
+        Some(digits) => i64::from_str_radix(digits, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => i64::from_str_radix(digits, 8),
+        None => digits.parse(),
+    };
+    parsed.map(|value| sign * value).map_err(|_| Error::usage(format!("{name}: {text:?} is not a number")))
+}
+
+fn given_number(given: &Given, name: &str) -> Result<Option<i64>> {
+    given.text(name)?.map(|text| number(name, text)).transpose()
+}
+
+/// Returns a codec of `-z` as one of packfs: `lz4hc,12`, `zstd,level=3,dictsize=65536`.
+///
+/// Errors: `Usage`.
+fn codec(text: &str) -> Result<String> {
+    // Further codecs are for hints.
+    let first = text.split(':').next().unwrap_or_default();
+    let mut words = first.split(',');
+    let typed = words.next().unwrap_or_default();
+    let (name, default): (_, Option<i64>) = match typed {
+        "lz4" => ("lz4", None),
+        "lz4hc" => ("lz4hc", Some(9)),
+        "lzma" => ("lzma", Some(6)),
+        "deflate" | "libdeflate" => ("deflate", Some(1)),
+        "zstd" => ("zstd", Some(3)),
+        other => {
+            return Err(Error::usage(format!("compressor \"{other}\" is not supported"))
+                .hint("lz4, lz4hc, lzma, deflate, libdeflate and zstd are"));
+        }
+    };
+    let (mut level, mut dict) = (default, None);
+    for word in words {
+        match word.split_once('=') {
+            None => level = Some(number("-z", word)?),
+            Some(("level", value)) => level = Some(number("-z", value)?),
+            Some(("dictsize", value)) => dict = Some(number("-z", value)?),
+            Some(("lc" | "lp" | "pb", _)) => {}
+            Some((key, _)) => return Err(Error::usage(format!("-z: {name} has no option {key}"))),
+        }
+    }
+    let mut spec = name.to_owned();
+    let is_extreme = name == "lzma" && level.is_some_and(|level| level >= 100);
+    if let Some(level) = level.filter(|_| name != "lz4") {
+        let level = if is_extreme { level - 100 } else { level };
+        spec += &format!(":{}", if name == "zstd" && level == 0 { 3 } else { level });
+    }
+    if is_extreme {
+        spec += ",extreme";
+    }
+    if let Some(dict) = dict.filter(|_| name == "lzma") {
+        spec += &format!(",dict={dict}");
+    }
+    Ok(spec)
+}
+
+/// Collects the options of `-E`.
+///
+/// Errors: `Usage` for an unknown one.
+fn extended(given: &Given, options: &mut Vec<(String, String)>) -> Result<()> {
+    let mut set = |name: &str, value: &str| options.push((name.to_owned(), value.to_owned()));
+    let words: Vec<String> = given
+        .all("-E")
+        .flat_map(|list| list.to_string_lossy().split(',').map(str::to_owned).collect::<Vec<_>>())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let (mut fragments, mut inline) = ("off", false);
+    for word in &words {
+        let (is_off, word) = match word.strip_prefix('^') {
+            Some(word) => (true, word),
+            None => (false, word.as_str()),
+        };
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        let on = if is_off { "off" } else { "on" };
+        match name {
+            "fragments" if is_off => fragments = "off",
+            "fragments" if fragments != "all" => fragments = "tails",
+            "fragments" => {}
+            "all-fragments" => fragments = if is_off { "off" } else { "all" },
+            "ztailpacking" => inline = !is_off,
+            "dedupe" => set("dedupe", if is_off { "files" } else { "ranges" }),
+            "legacy-compress" => set("index", "full"),
+            "force-inode-compact" => set("times", "epoch"),
+            "force-chunk-indexes" => set("chunk-indexes", "on"),
+            "xattr-name-filter" => set("xattr-filter", on),
+            "48bit" => set("48bit", on),
+            "dot-omitted" => set("dot-omitted", on),
+            "nosbcrc" => set("checksum", "off"),
+            // The data of files are the same.
+            "noinline_data"
+            | "inline_data"
+            | "force-inode-extended"
+            | "force-inode-blockmap"
+            | "fragdedupe"
+            | "plain"
+            | "nozid"
+            | "xattr-prefixes" => {}
+            other => return Err(Error::usage(format!("unknown extended option {other}"))),
+        }
+        if matches!(name, "fragments" | "all-fragments") && !value.is_empty() {
+            set("packed-cluster", &number("-E fragments", value)?.to_string());
+        }
+    }
+    set("fragments", fragments);
+    // Both together are tails in fragments.
+    if inline && fragments == "off" {
+        set("inline-tails", "on");
+    }
+    Ok(())
+}
+
+impl Job {
+    fn new(mut given: Given) -> Result<Self> {
+        if given.operands.is_empty() {
+            return Err(Error::usage("missing argument: FILE"));
+        }
+        let image = PathBuf::from(given.operands.remove(0));
+        let sources: Vec<PathBuf> = given.operands.drain(..).map(PathBuf::from).collect();
+        if sources.is_empty() && !given.has("--tar") {
+            return Err(Error::usage("missing argument: SOURCE(s)"));
+        }
+        let made_at = given_number(&given, "-T")?;
+        let epoch = when::source_date_epoch()?.filter(|_| made_at.is_none());
+        Ok(Job { given, image, sources, made_at, epoch })
+    }
+
+    fn run(&self) -> Outcome {
+        let verbosity = self.given.number::<u8>("-d")?.unwrap_or(2);
+        let is_quiet = self.given.has("--quiet") || verbosity == 0;
+        let teller = Teller::new(if is_quiet { Form::Silent } else { Form::Bar });
+        let result = self.packed(&teller);
+        teller.finish();
+        match (result, teller.stopped()) {
+            (Err(_), Some(code)) => Ok(ExitCode::from(code)),
+            (Err(error), None) => Err(error),
+            (Ok(report), _) => {
+                if !is_quiet {
+                    self.tell(&report)?;
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+
+    fn tell(&self, report: &PackReport) -> Result<()> {
+        let block = self.block()?;
+        println!("mkfs.erofs {EROFS_UTILS} (packfs {})\nBuild completed.\n------", env!("CARGO_PKG_VERSION"));
+        let offset = given_number(&self.given, "--offset")?.unwrap_or(0);
+        let opened = packfs::OpenOptions::new().offset(u64::try_from(offset).unwrap_or(0)).open(&self.image);
+        if let Ok(opened) = opened {
+            let mut uuid = [0; 16];
+            opened.image().read_exact_at(1024 + 48, &mut uuid)?;
+            println!("Filesystem UUID: {}", uuid_text(uuid));
+        }
+        println!("Filesystem total blocks: {} (of {block}-byte blocks)", report.image_len.div_ceil(block));
+        println!("Filesystem total inodes: {}", report.nodes);
+        println!("Filesystem total metadata blocks: {}", report.metadata_len.div_ceil(block));
+        println!(
+            "Filesystem total deduplicated bytes (of source files): {}",
+            report.duplicate_bytes + report.run_bytes
+        );
+        Ok(())
+    }
+
+    fn block(&self) -> Result<u64> {
+        let block = given_number(&self.given, "-b")?.unwrap_or(4096);
+        let fits =
+            u64::try_from(block).ok().filter(|block| (512..=4096).contains(block) && block.is_power_of_two());
+        fits.ok_or_else(|| {
+            Error::usage(format!("invalid block size {block}"))
+                .hint("packfs writes blocks of 512 to 4096 bytes")
+        })
+    }
+
+    fn options(&self) -> Result<PackOptions> {
+        let given = &self.given;
+        let block = self.block()?;
+        let mut options = Vec::new();
+        let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+        if block != 4096 {
+            set("block", block.to_string());
+        }
+        if let Some(label) = given.text("-L")? {
+            set("label", label.to_owned());
+        }
+        match given.text("-U")? {
+            None => {}
+            Some("clear") => set("uuid", "none".to_owned()),
+            Some("random") => set("uuid", random_uuid()?),
+            Some(uuid) => set("uuid", uuid.to_owned()),
+        }
+        if let Some(chunk) = given_number(given, "--chunksize")? {
+            set("chunks", chunk.to_string());
+        }
+        if let Some(device) = given.text("--blobdev")? {
+            set("device", device.to_owned());
+        }
+        if let Some(blocks) = given_number(given, "--fsalignblks")? {
+            set("align", (u64::try_from(blocks).unwrap_or(0).saturating_mul(block)).to_string());
+        }
+        if let Some(metabox) = given.text("-m")? {
+            set("metabox", metabox.split(':').next().unwrap_or_default().to_owned());
+        }
+        let prefixes: Vec<&str> = given.all("--xattr-prefix").filter_map(|text| text.to_str()).collect();
+        if !prefixes.is_empty() {
+            set("prefixes", prefixes.join("+"));
+        }
+        extended(given, &mut options)?;
+        let is_compressed = given.has("-z");
+        if !is_compressed {
+            options.retain(|(name, _)| !matches!(name.as_str(), "inline-tails" | "packed-cluster" | "index"));
+        }
+        let cluster = given_number(given, "-C")?.unwrap_or(4096);
+        let cluster = u32::try_from(cluster).map_err(|_| Error::usage("-C: not a cluster size"))?;
+        let (seconds, offset) =
+            (self.made_at.or(self.epoch).unwrap_or_else(now), given_number(given, "--offset")?);
+        Ok(PackOptions {
+            format: Some("erofs".into()),
+            codec: Some(given.text("-z")?.map_or(Ok("none".to_owned()), codec)?),
+            block_size: (is_compressed && !given.has("--chunksize")).then_some(cluster),
+            options,
+            made_at: MadeAt::Seconds(seconds),
+            jobs: given.number::<u16>("--workers")?.map_or(0, usize::from),
+            offset: u64::try_from(offset.unwrap_or(0)).unwrap_or(0),
+            lossy: true,
+            ..PackOptions::default()
+        })
+    }
+
+    fn packed(&self, teller: &Teller) -> Result<PackReport> {
+        let options = self.options()?;
+        let loaded = self.changed(self.loaded(teller)?)?;
+        Pack::of_loaded(Arc::new(loaded), &self.image).options(options).run_with(teller)
+    }
+
+    fn source(&self) -> Result<Source> {
+        let source = self.sources.first().map_or(Path::new("-"), PathBuf::as_path);
+        if let Some(mode) = self.given.text("--tar")? {
+            return match mode {
+                "f" | "full" if self.sources.len() <= 1 => {
+                    Ok(if source == Path::new("-") { Source::TarStdin } else { Source::Tar(source.into()) })
+                }
+                "i" | "index" => Err(Error::usage("--tar=i is not supported: packfs writes whole images")
+                    .hint("--tar=f packs the archive; packfs pack -O device=FILE keeps data apart")),
+                other => Err(Error::usage(format!("--tar={other} is not supported; --tar=f is"))),
+            };
+        }
+        match &self.sources[..] {
+            [dir] if dir.is_dir() => Ok(Source::Directory(dir.clone())),
+            dirs if dirs.iter().all(|dir| dir.is_dir()) => Ok(Source::Merged(self.sources.clone())),
+            [image] => Source::detect(image),
+            _ => Err(Error::usage("merging images is not supported")
+                .hint("packfs pack --merge merges directories; packfs unpack makes one of an image")),
+        }
+    }
+
+    fn loaded(&self, teller: &Teller) -> Result<Loaded> {
+        let given = &self.given;
+        let mut shape = Shape {
+            file_contexts: sources::file_contexts(given, "--file-contexts", "--mount-point")?,
+            whiteouts: Some(if given.has("--aufs") { Whiteouts::Overlayfs } else { Whiteouts::Keep }),
+            mtime_max: self.epoch.map(Timestamp::from_seconds),
+            ..Shape::default()
+        };
+        if given_number(given, "-x")?.is_some_and(|tolerance| tolerance < 0) {
+            shape.xattr_exclude.push("*".to_owned());
+        }
+        let is_fixed = self.made_at.is_some() && !given.switched("--mkfs-time", "--all-time", false);
+        if is_fixed || given.switched("--ignore-mtime", "--preserve-mtime", false) {
+            shape.mtime = Some(Timestamp::from_seconds(self.made_at.or(self.epoch).unwrap_or_else(now)));
+        }
+        let paths: Vec<Vec<u8>> = given
+            .all("--exclude-path")
+            .map(|path| path.as_bytes().trim_ascii().strip_prefix(b"/").unwrap_or(path.as_bytes()).to_vec())
+            .collect();
+        let regexes: Vec<Regex> =
+            given.all("--exclude-regex").map(|text| regex(text.as_bytes())).collect::<Result<_>>()?;
+        if !paths.is_empty() || !regexes.is_empty() {
+            shape.select = Some(Selection::new(move |path| is_excluded(path, &paths, &regexes)));
+        }
+        if let Ok(found) = std::fs::metadata(&self.image) {
+            use std::os::unix::fs::MetadataExt;
+            shape.skip.push((found.dev(), found.ino()));
+        }
+        self.source()?.load(&shape, teller)
+    }
+
+    fn changed(&self, loaded: Loaded) -> Result<Loaded> {
+        let given = &self.given;
+        let root = given.has("--all-root").then_some(0);
+        let id = |name: &str| -> Result<Option<u32>> {
+            Ok(given_number(given, name)?.and_then(|id| u32::try_from(id).ok()))
+        };
+        let (uid, gid) = (id("--force-uid")?.or(root), id("--force-gid")?.or(root));
+        let (more_uid, more_gid) = (id("--uid-offset")?.unwrap_or(0), id("--gid-offset")?.unwrap_or(0));
+        let config = sources::FsConfig::of(given, "--fs-config-file", "--mount-point")?;
+        let strips = given.last("--ovlfs-strip").is_some_and(|value| value != "0");
+        trees::edited(loaded, !given.has("--hard-dereference"), |path, node, edit| {
+            config.apply(path, edit);
+            let owner = &mut edit.meta.owner;
+            owner.uid = uid.unwrap_or(owner.uid).wrapping_add(more_uid);
+            owner.gid = gid.unwrap_or(owner.gid).wrapping_add(more_gid);
+            if strips {
+                edit.xattrs.retain(|name, _| !name.starts_with(b"trusted.overlay."));
+            }
+            Ok(!strips || node.kind != NodeKind::CharDevice(DeviceNumber { major: 0, minor: 0 }))
+        })
+    }
+}
+
+/// True for a path, or one below it, that is excluded.
+fn is_excluded(path: &ImagePath, paths: &[Vec<u8>], regexes: &[Regex]) -> bool {
+    let mut at = path.clone();
+    while !at.is_root() {
+        let bytes = at.as_bytes();
+        if paths.iter().any(|own| own == bytes) || regexes.iter().any(|regex| regex.is_match(bytes)) {
+            return true;
+        }
+        at.pop();
+    }
+    false
+}
+
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    i64::try_from(now).unwrap_or(i64::MAX)
+}
+
+/// Returns a random UUID of version 4.
+fn random_uuid() -> Result<String> {
+    let mut bytes = [0; 16];
+    let mut source = std::fs::File::open("/dev/urandom").or_io(|| "cannot open /dev/urandom")?;
+    source.read_exact(&mut bytes).or_io(|| "cannot read /dev/urandom")?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    Ok(uuid_text(bytes))
+}
+
+/// Writes a UUID in its five groups.
+pub fn uuid_text(bytes: [u8; 16]) -> String {
+    let hex = packfs::integrity::to_hex(&bytes);
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codecs_have_levels_of_their_own() {
+        let of = |text: &str| codec(text).unwrap();
+        assert_eq!(of("lz4"), "lz4");
+        assert_eq!(of("lz4hc"), "lz4hc:9");
+        assert_eq!(of("lz4hc,12"), "lz4hc:12");
+        assert_eq!(of("lzma,109"), "lzma:9,extreme");
+        assert_eq!(of("lzma,level=6,dictsize=65536"), "lzma:6,dict=65536");
+        assert_eq!(of("zstd,level=22"), "zstd:22");
+        assert_eq!(of("libdeflate,12:lz4"), "deflate:12");
+        assert!(codec("gzip").is_err());
+    }
+
+    #[test]
+    fn extended_options_come_together() {
+        let args: Vec<OsString> =
+            ["-Eztailpacking", "-Efragments,dedupe", "-Eall-fragments=65536"].map(OsString::from).into();
+        let mut options = Vec::new();
+        extended(&parse(&[ROWS], Style::Getopt, &args).unwrap(), &mut options).unwrap();
+        let options: Vec<String> = options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(options, ["dedupe=ranges", "packed-cluster=65536", "fragments=all"]);
+    }
+}

@@ -1,0 +1,409 @@
+//! mksquashfs of squashfs-tools 4.7.
+
+use super::globs::{Kind, PathPatterns};
+use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
+use super::pseudo::{Defaults, Pseudo};
+use super::squash::{self, Metadata};
+use super::teller::{Form, Teller};
+use super::users::Ids;
+use super::{actions, sources, trees, usage};
+use crate::out::Outcome;
+use packfs::source::{Loaded, Selection, Shape, Whiteouts, shape_tree};
+use packfs::{
+    Error, MadeAt, NodeKind, Pack, PackOptions, PackReport, Progress, Result, ResultExt, Timestamp,
+};
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+const RECOVER: &str = "packfs replaces an image only when the new one is complete, so nothing needs recovery";
+const CPIO: &str = "packfs pack reads tar archives and manifests";
+
+/// Options of mksquashfs alone.
+const ROWS: &[Row] = &[
+    acts("-noappend", Takes::Nothing),
+    acts("-e", Takes::Rest),
+    acts("-wildcards", Takes::Nothing),
+    acts("-sort", Takes::One),
+    acts("-max-depth", Takes::One),
+    acts("-one-file-system", Takes::Nothing),
+    acts("-one-file-system-x", Takes::Nothing),
+    acts("-keep-as-directory", Takes::Nothing),
+    acts("-no-strip -tarstyle", Takes::Nothing),
+    acts("-cpiostyle", Takes::Nothing),
+    acts("-cpiostyle0", Takes::Nothing),
+    acts("-tar", Takes::Nothing),
+    ignored("-root-becomes", Takes::One),
+    ignored("-no-recovery", Takes::Nothing),
+    ignored("-recovery-path", Takes::One),
+    refused("-recover", Takes::One, RECOVER),
+    ignored("-single-reader", Takes::Nothing),
+    ignored("-small-readers -block-readers -read-queue -write-queue -fragment-queue", Takes::One),
+    acts("-action -a", Takes::One),
+    acts("-log-action -va", Takes::One),
+    acts("-true-action -ta", Takes::One),
+    acts("-false-action -fa", Takes::One),
+    acts("-action-file -af", Takes::One),
+    acts("-log-action-file -vaf", Takes::One),
+    acts("-true-action-file -taf", Takes::One),
+    acts("-false-action-file -faf", Takes::One),
+    ignored("-log", Takes::One),
+    refused("-zip", Takes::Nothing, CPIO),
+    acts("-context-file", Takes::One),
+    acts("-mount-point", Takes::One),
+    acts("-fs-config-file", Takes::One),
+    refused(
+        "-android-fs-config",
+        Takes::Nothing,
+        "give -fs-config-file: packfs has no table of Android's users",
+    ),
+    refused("-block-map", Takes::One, "packfs info --space lists the blocks of an image"),
+    ignored("-product-out -t -whitelist", Takes::One),
+];
+
+/// Options of sqfstar alone.
+const STAR_ROWS: &[Row] = &[acts("-force", Takes::Nothing)];
+
+/// A command line of mksquashfs or sqfstar.
+struct Job {
+    given: Given,
+    sources: Vec<PathBuf>,
+    image: PathBuf,
+    /// Globs to exclude; plain paths are of files of this machine instead.
+    excludes: Vec<Vec<u8>>,
+    is_tar: bool,
+    is_star: bool,
+}
+
+/// Runs mksquashfs.
+pub fn run(args: &[OsString]) -> Outcome {
+    let given = parse(&[squash::ROWS, ROWS], Style::OperandsFirst, args)?;
+    if let Some(outcome) = usage::squash("mksquashfs", &given, &[squash::ROWS, ROWS]) {
+        return outcome;
+    }
+    let mut sources: Vec<PathBuf> = given.operands.iter().map(PathBuf::from).collect();
+    let Some(image) = sources.pop().filter(|_| !sources.is_empty()) else {
+        return Err(Error::usage("SYNTAX: mksquashfs source1 source2 ... FILESYSTEM [OPTIONS]"));
+    };
+    let mut excludes: Vec<Vec<u8>> = given.all("-e").map(|text| text.as_bytes().to_vec()).collect();
+    read_excludes(&given, &mut excludes)?;
+    let is_tar = given.has("-tar");
+    Job { given, sources, image, excludes, is_tar, is_star: false }.run()
+}
+
+/// Runs sqfstar, which packs a tar archive from standard input.
+pub fn run_star(args: &[OsString]) -> Outcome {
+    let mut given = parse(&[STAR_ROWS, squash::ROWS], Style::OptionsFirst, args)?;
+    if let Some(outcome) = usage::squash("sqfstar", &given, &[STAR_ROWS, squash::ROWS]) {
+        return outcome;
+    }
+    if given.operands.is_empty() {
+        return Err(Error::usage("SYNTAX: sqfstar [OPTIONS] FILESYSTEM [list of exclude dirs/files]"));
+    }
+    let image = PathBuf::from(given.operands.remove(0));
+    let mut excludes: Vec<Vec<u8>> = given.operands.iter().map(|text| text.as_bytes().to_vec()).collect();
+    read_excludes(&given, &mut excludes)?;
+    Job { given, sources: Vec::new(), image, excludes, is_tar: true, is_star: true }.run()
+}
+
+fn read_excludes(given: &Given, excludes: &mut Vec<Vec<u8>>) -> Result<()> {
+    for path in given.all("-ef") {
+        let text = std::fs::read(path).or_io(|| format!("cannot open exclude file {path:?}"))?;
+        let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_start);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+        // A backslash escapes the sign of a comment, and itself.
+        excludes.extend(lines.map(|line| line.strip_prefix(b"\\").unwrap_or(line).to_vec()));
+    }
+    Ok(())
+}
+
+impl Job {
+    fn run(&self) -> Outcome {
+        self.refuse_to_append()?;
+        let is_quiet = self.given.has("-quiet");
+        let form = match () {
+            () if self.given.has("-percentage") => Form::Percentage,
+            () if self.given.switched("-progress", "-no-progress", !self.given.has("-info")) => Form::Bar,
+            () => Form::Silent,
+        };
+        let teller = Teller::new(form);
+        let result = self.packed(&teller, is_quiet);
+        teller.finish();
+        match (result, teller.stopped()) {
+            (Err(_), Some(code)) => Ok(ExitCode::from(code)),
+            (Err(error), None) => Err(error),
+            (Ok(report), _) => {
+                if !is_quiet {
+                    print!("{}", summary(&report));
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+
+    fn refuse_to_append(&self) -> Result<()> {
+        let replaces = self.given.has("-noappend") || self.given.has("-force");
+        let there = std::fs::metadata(&self.image).ok().filter(|_| !replaces);
+        let Some(there) = there.filter(|there| there.len() > 0 || !there.is_file()) else { return Ok(()) };
+        if self.is_star {
+            let error = Error::usage(format!("{:?} exists", self.image));
+            return Err(error.hint("to force sqfstar to write to it, use -force"));
+        }
+        let is_pipe =
+            !there.is_file() && !std::os::unix::fs::FileTypeExt::is_block_device(&there.file_type());
+        if is_pipe {
+            return Ok(());
+        }
+        let is_image = packfs::open(&self.image).is_ok_and(|opened| opened.format().name() == "squashfs");
+        if !is_image {
+            let error = Error::usage(format!(
+                "failed to read existing filesystem {:?} - will not overwrite - ABORTING!",
+                self.image
+            ));
+            return Err(error.hint("to force mksquashfs to write to it, use -noappend"));
+        }
+        let image = self.image.display();
+        let error = Error::usage(format!("{image} exists, and appending to an image is not supported"));
+        Err(error.hint(format!(
+            "-noappend replaces it; packfs pack --base {image} SOURCE NEW copies what is unchanged"
+        )))
+    }
+
+    fn packed(&self, teller: &Teller, is_quiet: bool) -> Result<PackReport> {
+        let (users, groups) = (Ids::users(), Ids::groups());
+        let metadata = Metadata::of(&self.given, &users, &groups)?;
+        let mut options = squash::pack_options(&self.given, !self.is_tar)?;
+        let mut pseudo = Pseudo::new(&users, &groups)?;
+        if let Some(text) = self.given.last("-pd") {
+            pseudo.set_above(text.as_bytes())?;
+        }
+        for (name, value) in &self.given.options {
+            match *name {
+                "-p" => pseudo.add(value.as_bytes())?,
+                "-pf" => pseudo.add_file(Path::new(value))?,
+                _ => {}
+            }
+        }
+        let actions = actions::Actions::of(&self.given)?;
+        if !is_quiet {
+            let block = options.block_size.unwrap_or_default();
+            let count = if options.jobs == 0 { packfs::processor_count() } else { options.jobs };
+            println!("Parallel mksquashfs: Using {count} processors");
+            println!("Creating 4.0 filesystem on {}, block size {block}.", self.image.display());
+        }
+        let loaded = self.loaded(&metadata, teller)?;
+        let newest = loaded.tree.nodes().map(|(_, node)| node.meta.mtime.seconds).max().unwrap_or(0);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        let made_at = metadata.made_at.map_or(now, |time| squash::seconds(time, newest));
+        options.made_at = MadeAt::Seconds(made_at);
+        let loaded = self.changed(loaded, &metadata, &actions, newest)?;
+        let loaded = self.with_pseudo(loaded, &metadata, &mut pseudo, (newest, now.min(made_at)))?;
+        for message in &pseudo.ignored {
+            if self.given.has("-exit-on-error") {
+                return Err(Error::failed(message));
+            }
+            teller.warn(message);
+        }
+        self.tell_names(&loaded)?;
+        let order = self.order(&loaded)?;
+        options.order_file = order.as_ref().map(|file| file.path().to_owned());
+        self.finish(loaded, options, teller)
+    }
+
+    fn finish(&self, loaded: Loaded, options: PackOptions, teller: &Teller) -> Result<PackReport> {
+        let report = Pack::of_loaded(Arc::new(loaded), &self.image).options(options).run_with(teller)?;
+        if self.given.has("-exit-on-error")
+            && let Some(first) = report.skipped.first()
+        {
+            return Err(Error::failed(first));
+        }
+        Ok(report)
+    }
+
+    fn selection(&self, shape: &mut Shape) -> Result<()> {
+        let kind = squash::exclude_kind(&self.given);
+        let kind = if self.is_tar && kind == Kind::Exact { Kind::Glob } else { kind };
+        let depth = self.given.number::<usize>("-max-depth")?.unwrap_or(usize::MAX);
+        let mut patterns = PathPatterns::default();
+        for text in &self.excludes {
+            if kind == Kind::Exact {
+                shape
+                    .skip
+                    .extend(sources::identities(&self.sources, Path::new(std::ffi::OsStr::from_bytes(text))));
+            } else if text.starts_with(b"/") || text.starts_with(b"./") || text.starts_with(b"../") {
+                return Err(Error::usage(
+                    "/, ./ and ../ prefixed excludes not supported with -wildcards or -regex options",
+                ));
+            } else {
+                patterns.add(text, kind)?;
+            }
+        }
+        if !patterns.is_empty() || depth < usize::MAX {
+            shape.select =
+                Some(Selection::new(move |path| path.names().count() > depth || patterns.cover(path)));
+        }
+        Ok(())
+    }
+
+    fn loaded(&self, metadata: &Metadata, teller: &Teller) -> Result<Loaded> {
+        let mut shape = Shape {
+            one_file_system: self.given.has("-one-file-system") || self.given.has("-one-file-system-x"),
+            keep_going: !self.given.has("-exit-on-error"),
+            whiteouts: Some(Whiteouts::Keep),
+            file_contexts: sources::file_contexts(&self.given, "-context-file", "-mount-point")?,
+            ..Shape::default()
+        };
+        if metadata.drops_xattrs() {
+            shape.xattr_exclude.push("*".to_owned());
+        }
+        if let Ok(found) = std::fs::metadata(&self.image) {
+            shape.skip.push((found.dev(), found.ino()));
+        }
+        self.selection(&mut shape)?;
+        sources::Sources {
+            paths: &self.sources,
+            is_tar: self.is_tar,
+            is_tarstyle: self.given.has("-no-strip"),
+            list_end: match () {
+                () if self.given.has("-cpiostyle0") => Some(0),
+                () if self.given.has("-cpiostyle") => Some(b'\n'),
+                () => None,
+            },
+            keeps_directory: self.given.has("-keep-as-directory"),
+        }
+        .load(&shape, metadata, teller)
+    }
+
+    /// Applies actions and forced metadata.
+    fn changed(
+        &self,
+        loaded: Loaded,
+        metadata: &Metadata,
+        actions: &actions::Actions,
+        newest: i64,
+    ) -> Result<Loaded> {
+        let loaded = actions.apply(loaded, &self.sources)?;
+        let config = sources::FsConfig::of(&self.given, "-fs-config-file", "-mount-point")?;
+        let drops_mounts = self.given.has("-one-file-system-x");
+        let links = !self.given.has("-no-hardlinks");
+        trees::edited(loaded, links, |path, node, edit| {
+            if drops_mounts && node.is_dir() && sources::is_mount_point(&self.sources, path) {
+                return Ok(false);
+            }
+            let is_symlink = matches!(node.kind, NodeKind::Symlink(_));
+            config.apply(path, edit);
+            if path.is_root() {
+                metadata.root(&mut edit.meta, newest);
+            }
+            edit.meta = metadata.forced(edit.meta, node.is_dir(), is_symlink);
+            edit.meta.mtime = metadata.time(edit.meta.mtime, newest);
+            let takes_user = matches!(node.kind, NodeKind::Directory | NodeKind::File { .. });
+            metadata.xattrs(&mut edit.xattrs, takes_user);
+            Ok(true)
+        })
+    }
+
+    fn with_pseudo(
+        &self,
+        loaded: Loaded,
+        metadata: &Metadata,
+        pseudo: &mut Pseudo<'_>,
+        (newest, now): (i64, i64),
+    ) -> Result<Loaded> {
+        if pseudo.is_empty() {
+            return Ok(loaded);
+        }
+        let meta = |meta: packfs::Meta, is_dir: bool, is_symlink: bool| {
+            let forced =
+                if metadata.pseudo_override { meta } else { metadata.forced(meta, is_dir, is_symlink) };
+            packfs::Meta { mtime: metadata.time(forced.mtime, newest), ..forced }
+        };
+        let has_root = !self.sources.iter().all(|source| source == Path::new("-"));
+        let lines = pseudo.manifest(&loaded.tree, has_root, &Defaults { now, meta: &meta })?;
+        let mut shape = Shape::default();
+        shape.additions.add(&lines, "pseudo definition")?;
+        let loaded = shape_tree(&loaded.tree, loaded.contents, &shape)?;
+        let Some(time) = metadata.root_time.filter(|_| metadata.inode_time.is_none()) else {
+            return Ok(loaded);
+        };
+        trees::edited(loaded, true, |path, _, edit| {
+            if path.is_root() {
+                edit.meta.mtime = Timestamp::from_seconds(squash::seconds(time, newest));
+            }
+            Ok(true)
+        })
+    }
+
+    fn tell_names(&self, loaded: &Loaded) -> Result<()> {
+        if !self.given.has("-info") && !self.given.has("-info-file") {
+            return Ok(());
+        }
+        let mut text = String::new();
+        let mut walk = loaded.tree.walk();
+        while let Some((path, id)) = walk.next() {
+            let kind = &loaded.tree.node(id).kind;
+            let word = kind.file_type().word();
+            // Writing to a string cannot fail.
+            let _ = match kind {
+                NodeKind::File { len, .. } => writeln!(text, "file /{path}, uncompressed size {len} bytes"),
+                _ if path.is_root() => Ok(()),
+                _ => writeln!(text, "{word} /{path}"),
+            };
+        }
+        match self.given.last("-info-file") {
+            Some(file) => std::fs::write(file, text).or_io(|| format!("cannot write {file:?}")),
+            None => {
+                print!("{text}");
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns a file with the priorities of the sort files, by paths in the image.
+    fn order(&self, loaded: &Loaded) -> Result<Option<tempfile::NamedTempFile>> {
+        let mut lines = Vec::new();
+        for file in self.given.all("-sort") {
+            sources::sort_lines(Path::new(file), &self.sources, &mut lines)?;
+        }
+        lines.retain(|(path, _)| path.is_root() || loaded.tree.find(path).is_some());
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        let file = tempfile::NamedTempFile::new().or_io(|| "cannot create a temporary file")?;
+        let mut text = Vec::new();
+        for (path, priority) in lines {
+            text.push(b'/');
+            text.extend(path.as_bytes());
+            text.extend(format!(" {priority}\n").bytes());
+        }
+        std::fs::write(file.path(), text).or_io(|| "cannot write a temporary file")?;
+        Ok(Some(file))
+    }
+}
+
+/// Returns the closing lines.
+fn summary(report: &PackReport) -> String {
+    let mut text = String::new();
+    let kib = |bytes: u64| bytes as f64 / 1024.0;
+    let len = report.image_len;
+    let percent = if report.bytes_in == 0 { 100.0 } else { len as f64 / report.bytes_in as f64 * 100.0 };
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "\nSquashfs 4.0 filesystem, {} compressed", report.codec);
+    let _ = writeln!(text, "Filesystem size {:.2} Kbytes ({:.2} Mbytes)", kib(len), kib(len) / 1024.0);
+    let _ = writeln!(
+        text,
+        "\t{percent:.2}% of uncompressed filesystem size ({:.2} Kbytes)",
+        kib(report.bytes_in)
+    );
+    let _ = writeln!(text, "Number of duplicate files found {}", report.duplicate_files);
+    let _ = writeln!(text, "Number of inodes {}", report.nodes);
+    let _ = writeln!(text, "Number of files {}", report.files);
+    let _ = writeln!(text, "Number of fragments {}", report.fragment_blocks);
+    text
+}

@@ -1,0 +1,131 @@
+//! Other tools' names: the program run as mksquashfs, unsquashfs and others reads their command
+//! lines, by one file a tool, and does the work by the library.
+//!
+//! A name counts as argument 0, without its directory and without a version behind it
+//! (`mksquashfs4`, `mksquashfs-4.6`), or behind `packfs as`.
+
+mod actions;
+mod cloop;
+mod cram;
+mod dump_erofs;
+mod fsck_erofs;
+mod fuse;
+mod globs;
+mod listing;
+mod mkfs_erofs;
+mod mksquashfs;
+mod ng_pack;
+mod ng_read;
+mod parse;
+mod pseudo;
+mod selected;
+mod sources;
+mod squash;
+mod superblock;
+mod teller;
+mod trees;
+mod unpseudo;
+mod unsquashfs;
+mod usage;
+mod users;
+mod verbs;
+mod when;
+
+pub use verbs::{AsOpts, InstallNamesOpts};
+
+use crate::out::Outcome;
+use packfs::{Error, printable};
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind as IoErrorKind;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// A tool whose command line is read.
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    run: fn(&[OsString]) -> Outcome,
+    /// Exit code of a failure.
+    failed: u8,
+}
+
+/// All tools.
+pub const TOOLS: &[Tool] = &[
+    Tool { name: "mksquashfs", run: mksquashfs::run, failed: 1 },
+    Tool { name: "sqfstar", run: mksquashfs::run_star, failed: 1 },
+    Tool { name: "unsquashfs", run: unsquashfs::run, failed: 1 },
+    Tool { name: "sqfscat", run: unsquashfs::run_cat, failed: 1 },
+    Tool { name: "mkfs.erofs", run: mkfs_erofs::run, failed: 1 },
+    Tool { name: "fsck.erofs", run: fsck_erofs::run, failed: 1 },
+    Tool { name: "dump.erofs", run: dump_erofs::run, failed: 1 },
+    Tool { name: "mount.erofs", run: |args| fuse::run("mount.erofs", args), failed: 1 },
+    Tool { name: "erofsfuse", run: |args| fuse::run("erofsfuse", args), failed: 1 },
+    Tool { name: "squashfuse", run: |args| fuse::run("squashfuse", args), failed: 1 },
+    Tool { name: "squashfuse_ll", run: |args| fuse::run("squashfuse_ll", args), failed: 1 },
+    Tool { name: "gensquashfs", run: ng_pack::run_gen, failed: 1 },
+    Tool { name: "tar2sqfs", run: ng_pack::run_tar, failed: 1 },
+    Tool { name: "sqfs2tar", run: ng_read::run_tar, failed: 1 },
+    Tool { name: "rdsquashfs", run: ng_read::run_read, failed: 1 },
+    Tool { name: "sqfsdiff", run: ng_read::run_diff, failed: 2 },
+    Tool { name: "mkfs.cramfs", run: |args| cram::run_make("mkfs.cramfs", args), failed: 8 },
+    Tool { name: "mkcramfs", run: |args| cram::run_make("mkcramfs", args), failed: 8 },
+    Tool { name: "fsck.cramfs", run: cram::run_check, failed: 8 },
+    Tool { name: "create_compressed_fs", run: cloop::run_make, failed: 1 },
+    Tool { name: "extract_compressed_fs", run: cloop::run_extract, failed: 1 },
+    Tool { name: "snapfuse", run: |args| fuse::run("snapfuse", args), failed: 1 },
+];
+
+/// Returns the tool that a program's path names.
+pub fn tool(path: &OsStr) -> Option<&'static Tool> {
+    let name = Path::new(path).file_name()?.to_str()?;
+    let exact = TOOLS.iter().find(|tool| tool.name == name);
+    exact.or_else(|| {
+        let is_version =
+            |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit() || b".-_v".contains(&byte));
+        TOOLS.iter().find(|tool| name.strip_prefix(tool.name).is_some_and(is_version))
+    })
+}
+
+/// Returns the command line of `packfs mount` where a tool that mounts was called.
+pub fn mount_arguments(args: &[OsString]) -> Option<Vec<OsString>> {
+    let (first, rest) = args.split_first()?;
+    let (tool, rest) = match (tool(first), rest) {
+        (Some(tool), rest) => (tool, rest),
+        (None, [verb, name, rest @ ..]) if verb == "as" => (self::tool(name)?, rest),
+        _ => return None,
+    };
+    fuse::NAMES.contains(&tool.name).then(|| fuse::arguments(tool.name, rest))?
+}
+
+impl Tool {
+    /// Runs it with the arguments behind its name, and prints its error.
+    pub fn run(&self, args: &[OsString]) -> ExitCode {
+        (self.run)(args).unwrap_or_else(|error| self.failure(&error))
+    }
+
+    fn failure(&self, error: &Error) -> ExitCode {
+        if error.io_source().is_some_and(|source| source.kind() == IoErrorKind::BrokenPipe) {
+            return ExitCode::from(141);
+        }
+        anstream::eprintln!("{}: {}", self.name, printable(&error.to_string()));
+        for hint in error.hints() {
+            anstream::eprintln!("{}: hint: {}", self.name, printable(hint));
+        }
+        ExitCode::from(self.failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_known_by_path_and_with_a_version() {
+        let named = |path: &str| tool(OsStr::new(path)).map(|tool| tool.name);
+        assert_eq!(named("/usr/bin/mksquashfs"), Some("mksquashfs"));
+        assert_eq!(named("mksquashfs4"), Some("mksquashfs"));
+        assert_eq!(named("unsquashfs-4.6.1"), Some("unsquashfs"));
+        assert_eq!(named("packfs"), None);
+        assert_eq!(named("mksquashfsx"), None);
+    }
+}

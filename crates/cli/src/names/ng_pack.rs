@@ -1,0 +1,397 @@
+//! gensquashfs and tar2sqfs of squashfs-tools-ng 1.3.
+
+use super::globs;
+use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused, size};
+use super::pseudo::quoted;
+use super::teller::{Form, Teller};
+use super::{trees, usage};
+use crate::out::Outcome;
+use packfs::source::{FileContexts, Loaded, Selection, Shape, Whiteouts};
+use packfs::{
+    Error, ImagePath, MadeAt, Meta, NodeId, NodeKind, Owner, Pack, PackOptions, Result, ResultExt, Source,
+    Timestamp,
+};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Version of squashfs-tools-ng whose command lines are read.
+pub const NG: &str = "1.3.2";
+
+const COMMON: &[Row] = &[
+    acts("--compressor -c", Takes::One),
+    acts("--comp-extra -X", Takes::One),
+    acts("--num-jobs -j", Takes::One),
+    ignored("--queue-backlog -Q", Takes::One),
+    acts("--block-size -b", Takes::One),
+    ignored("--dev-block-size -B", Takes::One),
+    acts("--defaults -d", Takes::One),
+    acts("--exportable -e", Takes::Nothing),
+    acts("--no-tail-packing -T", Takes::Nothing),
+    acts("--no-pad", Takes::Nothing),
+    acts("--force -f", Takes::Nothing),
+    acts("--quiet -q", Takes::Nothing),
+    acts("--help -h", Takes::Nothing),
+    acts("--version -V", Takes::Nothing),
+];
+
+const GEN: &[Row] = &[
+    acts("--pack-file -F", Takes::One),
+    acts("--pack-dir -D", Takes::One),
+    acts("--set-uid -u", Takes::One),
+    acts("--set-gid -g", Takes::One),
+    acts("--all-root", Takes::Nothing),
+    acts("--sort-file -S", Takes::One),
+    acts("--selinux -s", Takes::One),
+    refused("--xattr-file -A", Takes::One, "packfs pack --add 'm PATH xattr.NAME=VALUE' sets attributes"),
+    acts("--keep-time -k", Takes::Nothing),
+    acts("--keep-xattr -x", Takes::Nothing),
+    acts("--one-file-system -o", Takes::Nothing),
+];
+
+const TAR: &[Row] = &[
+    acts("--root-becomes -r", Takes::One),
+    ignored("--no-symlink-retarget -S", Takes::Nothing),
+    ignored("--no-skip -s", Takes::Nothing),
+    acts("--no-xattr -x", Takes::Nothing),
+    acts("--no-keep-time -k", Takes::Nothing),
+    acts("--exclude-dir -E", Takes::One),
+];
+
+/// Prints help or the version.
+pub fn answered(name: &str, given: &Given, rows: &[&[Row]]) -> bool {
+    if given.has("--version") {
+        println!("{name} (squashfs-tools-ng) {NG} (packfs {})", env!("CARGO_PKG_VERSION"));
+    } else if given.has("--help") {
+        print!("Usage: {name} [OPTIONS...] <squashfs-file>\n\n{}", usage::table(rows));
+    }
+    given.has("--version") || given.has("--help")
+}
+
+/// Runs gensquashfs.
+pub fn run_gen(args: &[OsString]) -> Outcome {
+    let given = parse(&[GEN, COMMON], Style::Getopt, args)?;
+    if answered("gensquashfs", &given, &[GEN, COMMON]) {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !given.has("--pack-file") && !given.has("--pack-dir") {
+        return Err(Error::usage("no input file or directory specified"));
+    }
+    let defaults = defaults(&given)?;
+    packed(&given, |teller| {
+        let loaded = generated(&given, defaults, teller)?;
+        let order = order(&given, &loaded)?;
+        Ok((loaded, order))
+    })
+}
+
+/// Runs tar2sqfs.
+pub fn run_tar(args: &[OsString]) -> Outcome {
+    let given = parse(&[TAR, COMMON], Style::Getopt, args)?;
+    if answered("tar2sqfs", &given, &[TAR, COMMON]) {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let defaults = defaults(&given)?;
+    let mut shape = Shape { whiteouts: Some(Whiteouts::Keep), ..Shape::default() };
+    if let Some(root) = given.last("--root-becomes") {
+        shape.strip_prefix = ImagePath::parse(root.as_bytes())?;
+    }
+    if given.has("--no-xattr") {
+        shape.xattr_exclude.push("*".to_owned());
+    }
+    if given.has("--no-keep-time") {
+        shape.mtime = Some(defaults.mtime);
+    }
+    let globs: Vec<Vec<u8>> = given.all("--exclude-dir").map(|glob| glob.as_bytes().to_vec()).collect();
+    if !globs.is_empty() {
+        shape.select = Some(Selection::new(move |path| {
+            let mut at = path.clone();
+            while !at.is_root() {
+                if globs.iter().any(|glob| globs::matches(glob, at.as_bytes())) {
+                    return true;
+                }
+                at.pop();
+            }
+            false
+        }));
+    }
+    packed(&given, |teller| Ok((Source::TarStdin.load(&shape, teller)?, None)))
+}
+
+/// Returns the metadata of directories without an entry.
+fn defaults(given: &Given) -> Result<Meta> {
+    let mut meta = Meta { mode: 0o755, ..Meta::default() };
+    for word in given.text("--defaults")?.unwrap_or_default().split(',').filter(|word| !word.is_empty()) {
+        let wrong = || Error::usage(format!("--defaults: {word:?} is not uid=N, gid=N, mode=N or mtime=N"));
+        let (key, value) = word.split_once('=').ok_or_else(wrong)?;
+        match key {
+            "uid" => meta.owner.uid = value.parse().map_err(|_| wrong())?,
+            "gid" => meta.owner.gid = value.parse().map_err(|_| wrong())?,
+            "mode" => meta.mode = u16::from_str_radix(value, 8).map_err(|_| wrong())?,
+            "mtime" => meta.mtime = Timestamp::from_seconds(value.parse().map_err(|_| wrong())?),
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(meta)
+}
+
+/// Returns a codec of `-c` and `-X` as one of packfs.
+fn codec(given: &Given) -> Result<String> {
+    let name = given.text("--compressor")?.unwrap_or("xz");
+    let mut spec = name.to_owned();
+    let (mut filters, mut strategies, mut rest) = (Vec::new(), Vec::new(), String::new());
+    for word in given.text("--comp-extra")?.unwrap_or_default().split(',').filter(|word| !word.is_empty()) {
+        match word.split_once('=') {
+            Some(("level", level)) => spec += &format!(":{level}"),
+            Some(("dictsize", size)) => rest += &format!(",dict={size}"),
+            Some(("window", size)) => rest += &format!(",window={size}"),
+            Some(("alg", name)) => rest += &format!(",variant={}", name.trim_start_matches("lzo1x_")),
+            Some(("lc" | "lp" | "pb", _)) => {}
+            None if word == "extreme" => rest += ",extreme",
+            None if word == "hc" => spec = "lz4hc".to_owned(),
+            None if name == "gzip" => strategies.push(word),
+            None => filters.push(word),
+            Some((key, _)) => return Err(Error::usage(format!("{name} has no option {key}"))),
+        }
+    }
+    for (key, words) in [("bcj", filters), ("strategy", strategies)] {
+        if !words.is_empty() {
+            rest += &format!(",{key}={}", words.join("+"));
+        }
+    }
+    Ok(spec + &rest)
+}
+
+/// Packs what `load` returns: a tree, and a file with an order.
+fn packed(
+    given: &Given,
+    load: impl FnOnce(&Teller) -> Result<(Loaded, Option<tempfile::NamedTempFile>)>,
+) -> Outcome {
+    let [image] = &given.operands[..] else { return Err(Error::usage("no output file specified")) };
+    let image = PathBuf::from(image);
+    if image.exists() && !given.has("--force") {
+        return Err(Error::usage(format!("{}: File exists", image.display())).hint("--force replaces it"));
+    }
+    let block = given.text("--block-size")?.map(|text| size("--block-size", text)).transpose()?;
+    let block =
+        u32::try_from(block.unwrap_or(128 << 10)).map_err(|_| Error::usage("block sizes are 4K to 1M"))?;
+    let fragments = if given.has("--no-tail-packing") { "on" } else { "always" };
+    let mut options = vec![
+        ("fragments".to_owned(), fragments.to_owned()),
+        ("exports".to_owned(), if given.has("--exportable") { "on" } else { "off" }.to_owned()),
+    ];
+    if given.has("--no-pad") {
+        options.push(("padding".to_owned(), "none".to_owned()));
+    }
+    let made_at = super::when::source_date_epoch()?.unwrap_or(0);
+    let teller = Teller::new(if given.has("--quiet") { Form::Silent } else { Form::Bar });
+    let run = || {
+        let (loaded, order) = load(&teller)?;
+        let options = PackOptions {
+            format: Some("squashfs".into()),
+            codec: Some(codec(given)?),
+            block_size: Some(block),
+            options,
+            made_at: MadeAt::Seconds(made_at),
+            jobs: given.number::<u16>("--num-jobs")?.map_or(0, usize::from),
+            lossy: true,
+            order_file: order.as_ref().map(|file| file.path().to_owned()),
+            ..PackOptions::default()
+        };
+        Pack::of_loaded(Arc::new(loaded), &image).options(options).run_with(&teller)
+    };
+    let result = run();
+    teller.finish();
+    match (result, teller.stopped()) {
+        (Err(_), Some(code)) => Ok(ExitCode::from(code)),
+        (Err(error), None) => Err(error),
+        (Ok(report), _) => {
+            if !given.has("--quiet") {
+                println!("Data bytes read: {}", report.bytes_in);
+                println!("Data bytes written: {}", report.data_len);
+                println!("Total number of inodes: {}", report.nodes);
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn generated(given: &Given, defaults: Meta, teller: &Teller) -> Result<Loaded> {
+    let mut shape = Shape {
+        whiteouts: Some(Whiteouts::Keep),
+        one_file_system: given.has("--one-file-system"),
+        ..Shape::default()
+    };
+    if let Some(file) = given.last("--selinux") {
+        shape.file_contexts = Some(Arc::new(FileContexts::read(Path::new(file))?));
+    }
+    let root = given.has("--all-root").then_some(0);
+    let (uid, gid) = (given.number("--set-uid")?.or(root), given.number("--set-gid")?.or(root));
+    let dir = given.last("--pack-dir").map(PathBuf::from);
+    let loaded = match given.last("--pack-file") {
+        Some(file) => {
+            let lines = pack_file(Path::new(file), dir.as_deref())?;
+            shape.additions.add(&lines, "pack file")?;
+            let empty = trees::empty(defaults)?;
+            packfs::source::shape_tree(&empty.tree, empty.contents, &shape)?
+        }
+        None => {
+            if !given.has("--keep-xattr") {
+                shape.xattr_exclude.push("*".to_owned());
+            }
+            if !given.has("--keep-time") {
+                shape.mtime = Some(defaults.mtime);
+            }
+            Source::Directory(dir.unwrap_or_default()).load(&shape, teller)?
+        }
+    };
+    let is_dir_alone = !given.has("--pack-file");
+    // Hard links of a directory are files of their own, and the directory itself is not looked at.
+    trees::edited(loaded, !is_dir_alone, |path, _, edit| {
+        if path.is_root() && is_dir_alone {
+            edit.meta = defaults;
+        }
+        let owner = edit.meta.owner;
+        edit.meta.owner = Owner { uid: uid.unwrap_or(owner.uid), gid: gid.unwrap_or(owner.gid) };
+        Ok(true)
+    })
+}
+
+/// Returns the lines of a pack file as entries of a manifest.
+fn pack_file(file: &Path, dir: Option<&Path>) -> Result<Vec<Vec<u8>>> {
+    let text = std::fs::read(file).or_io(|| format!("cannot read {file:?}"))?;
+    let base = dir.or_else(|| file.parent()).unwrap_or(Path::new(""));
+    let base = std::path::absolute(if base.as_os_str().is_empty() { Path::new(".") } else { base })
+        .or_io(|| "cannot find the directory of the pack file")?;
+    let mut lines = Vec::new();
+    for (index, line) in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).enumerate() {
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        let place = format!("{}:{}", file.display(), index + 1);
+        let words = words(line);
+        match words.first().map(Vec::as_slice) {
+            Some(b"glob") => {
+                return Err(Error::usage("glob lines are not supported")
+                    .at(place)
+                    .hint("packfs pack DIR --include GLOB packs a part of a directory"));
+            }
+            Some(b"file") if words.len() >= 5 => {
+                let from = words.get(5).unwrap_or(&words[1]);
+                let from = from.strip_prefix(b"/").filter(|_| words.len() == 5).unwrap_or(from);
+                let from = base.join(std::ffi::OsStr::from_bytes(from));
+                let mut entry = b"file ".to_vec();
+                entry.extend(quoted(&words[1]));
+                let [mode, uid, gid] =
+                    [&words[2], &words[3], &words[4]].map(|word| String::from_utf8_lossy(word));
+                entry.extend(format!(" mode={mode} uid={uid} gid={gid} from=").bytes());
+                entry.extend(quoted(from.as_os_str().as_bytes()));
+                lines.push(entry);
+            }
+            // The rest is the language of manifests, but for quotes.
+            _ => {
+                let shown: Vec<Vec<u8>> = words
+                    .iter()
+                    .enumerate()
+                    .map(|(at, word)| {
+                        if at == 0 || word.iter().all(u8::is_ascii_alphanumeric) {
+                            word.clone()
+                        } else {
+                            quoted(word)
+                        }
+                    })
+                    .collect();
+                lines.push(shown.join(&b' '));
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// Splits a line at blanks outside quotes.
+fn words(line: &[u8]) -> Vec<Vec<u8>> {
+    let (mut words, mut word, mut is_quoted, mut is_word) = (Vec::new(), Vec::new(), false, false);
+    let mut bytes = line.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => (is_quoted, is_word) = (!is_quoted, true),
+            b'\\' if is_quoted => word.extend(bytes.next()),
+            byte if byte.is_ascii_whitespace() && !is_quoted => {
+                if is_word {
+                    words.push(std::mem::take(&mut word));
+                }
+                is_word = false;
+            }
+            byte => {
+                word.push(byte);
+                is_word = true;
+            }
+        }
+    }
+    if is_word {
+        words.push(word);
+    }
+    words
+}
+
+/// Returns the priorities of a sort file, whose lowest ones come first, as an order file.
+fn order(given: &Given, loaded: &Loaded) -> Result<Option<tempfile::NamedTempFile>> {
+    let Some(file) = given.last("--sort-file") else { return Ok(None) };
+    let text = std::fs::read(file).or_io(|| format!("cannot read {file:?}"))?;
+    let mut lines = Vec::new();
+    for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        let wrong =
+            || Error::usage(format!("sort file {file:?}: invalid entry \"{}\"", packfs::escaped(line)));
+        let mut words = words(line).into_iter();
+        let priority = words.next().and_then(|word| String::from_utf8(word).ok()?.parse::<i64>().ok());
+        let priority = priority.ok_or_else(wrong)?.saturating_neg().clamp(-32768, 32767);
+        let mut word = words.next().ok_or_else(wrong)?;
+        let mut is_glob = false;
+        if word.starts_with(b"[") {
+            is_glob = word.windows(4).any(|part| part == b"glob");
+            word = words.next().ok_or_else(wrong)?;
+        }
+        let mut walk = loaded.tree.walk();
+        while let Some((path, id)) = walk.next() {
+            let is_meant =
+                if is_glob { globs::matches(&word, path.as_bytes()) } else { path.as_bytes() == word };
+            if is_meant && id != NodeId::ROOT && matches!(loaded.tree.node(id).kind, NodeKind::File { .. }) {
+                lines.extend([b"/", path.as_bytes(), format!(" {priority}\n").as_bytes()].concat());
+            }
+        }
+    }
+    let file = tempfile::NamedTempFile::new().or_io(|| "cannot create a temporary file")?;
+    std::fs::write(file.path(), lines).or_io(|| "cannot write a temporary file")?;
+    Ok(Some(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(args: &[&str]) -> String {
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        codec(&parse(&[COMMON], Style::Getopt, &args).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn extra_options_of_codecs_are_those_of_packfs() {
+        assert_eq!(
+            spec(&["-c", "xz", "-X", "level=9,extreme,x86,dictsize=100%"]),
+            "xz:9,extreme,dict=100%,bcj=x86"
+        );
+        assert_eq!(spec(&["-cgzip", "-Xwindow=15,huffman"]), "gzip,window=15,strategy=huffman");
+        assert_eq!(spec(&["-c", "zstd", "-X", "level=3"]), "zstd:3");
+        assert_eq!(spec(&[]), "xz");
+    }
+
+    #[test]
+    fn words_may_be_quoted() {
+        assert_eq!(words(br#"file "/a \"b\" c"  0644 0"#), [&b"file"[..], br#"/a "b" c"#, b"0644", b"0"]);
+    }
+}

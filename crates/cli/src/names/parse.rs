@@ -1,0 +1,362 @@
+//! Command lines of other tools, by tables: each row is an option, its values, and whether it has
+//! an effect here.
+
+use packfs::{Error, Result};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// Values of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// None.
+    Nothing,
+    /// The next argument.
+    One,
+    /// One that is attached, or none (getopt only).
+    Attached,
+    /// All further arguments, options among them.
+    Rest,
+    /// All arguments up to one that is a semicolon.
+    List,
+}
+
+/// Effect of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The tool reads it.
+    Acts,
+    /// It is accepted, and changes nothing here.
+    Ignored,
+    /// It is refused; the text names the way of packfs.
+    Refused(&'static str),
+}
+
+/// An option of a tool. Its names are separated by spaces; the first is the one that tools ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    names: &'static str,
+    takes: Takes,
+    effect: Effect,
+}
+
+/// Options that act: names, and values.
+pub const fn acts(names: &'static str, takes: Takes) -> Row {
+    Row { names, takes, effect: Effect::Acts }
+}
+
+/// Options that are accepted without an effect.
+pub const fn ignored(names: &'static str, takes: Takes) -> Row {
+    Row { names, takes, effect: Effect::Ignored }
+}
+
+/// Options that are refused, with the way of packfs.
+pub const fn refused(names: &'static str, takes: Takes, instead: &'static str) -> Row {
+    Row { names, takes, effect: Effect::Refused(instead) }
+}
+
+impl Row {
+    fn has(&self, name: &str) -> bool {
+        self.names.split(' ').any(|own| own == name)
+    }
+
+    /// Returns all names, separated by blanks.
+    pub fn names(&self) -> &'static str {
+        self.names
+    }
+
+    /// Returns the effect.
+    pub fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    /// Returns the value as help writes it.
+    pub fn value(&self) -> &'static str {
+        match self.takes {
+            Takes::Nothing => "",
+            Takes::One if self.names.starts_with("--") => "=VALUE",
+            Takes::One => " VALUE",
+            Takes::Attached => "[=VALUE]",
+            Takes::Rest | Takes::List => " ...",
+        }
+    }
+
+    fn first(&self) -> &'static str {
+        self.names.split(' ').next().unwrap_or_default()
+    }
+}
+
+/// Order of options and operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Options are words after one dash, all after the operands: mksquashfs.
+    OperandsFirst,
+    /// Options are words after one dash, all before the operands: unsquashfs.
+    OptionsFirst,
+    /// The style of `getopt_long`: options anywhere, clusters, attached values, `--`.
+    Getopt,
+}
+
+/// A parsed command line.
+#[derive(Debug, Default)]
+pub struct Given {
+    /// Options with their values, as typed from left to right, under their first names.
+    pub options: Vec<(&'static str, OsString)>,
+    /// All other arguments.
+    pub operands: Vec<OsString>,
+}
+
+impl Given {
+    /// Returns true if an option is given.
+    pub fn has(&self, name: &str) -> bool {
+        self.options.iter().any(|(own, _)| *own == name)
+    }
+
+    /// Returns the value of the last option of a name.
+    pub fn last(&self, name: &str) -> Option<&OsStr> {
+        self.options.iter().rev().find(|(own, _)| *own == name).map(|(_, value)| value.as_os_str())
+    }
+
+    /// Returns the values of all options of a name.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a OsStr> {
+        self.options.iter().filter(move |(own, _)| *own == name).map(|(_, value)| value.as_os_str())
+    }
+
+    /// Returns the last value of an option as text.
+    ///
+    /// Errors: `Usage` for what is not UTF-8.
+    pub fn text(&self, name: &str) -> Result<Option<&str>> {
+        self.last(name).map(|value| as_text(name, value)).transpose()
+    }
+
+    /// Returns the last value of an option as a number.
+    ///
+    /// Errors: `Usage` for what is none.
+    pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>> {
+        let wrong = |text: &str| Error::usage(format!("{name}: {text:?} is not a number in range"));
+        self.text(name)?.map(|text| text.trim().parse().map_err(|_| wrong(text))).transpose()
+    }
+
+    /// Returns the last of several options: true if `yes` stands behind `no`.
+    pub fn switched(&self, yes: &str, no: &str, default: bool) -> bool {
+        let last = self.options.iter().rev().find(|(own, _)| *own == yes || *own == no);
+        last.map_or(default, |(own, _)| *own == yes)
+    }
+}
+
+fn as_text<'a>(name: &str, value: &'a OsStr) -> Result<&'a str> {
+    value.to_str().ok_or_else(|| Error::usage(format!("{name}: {value:?} is not UTF-8")))
+}
+
+/// Returns a number of bytes, with the suffixes that all these tools know.
+///
+/// Errors: `Usage`.
+pub fn size(name: &str, text: &str) -> Result<u64> {
+    let wrong = || Error::usage(format!("{name}: {text:?} is not a size, such as 4096, 128K or 1M"));
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, suffix) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let shift = match suffix {
+        "" => 0,
+        "k" | "K" | "KB" | "Kbytes" | "KiB" => 10,
+        "m" | "M" | "MB" | "Mbytes" | "MiB" => 20,
+        "g" | "G" | "GB" | "Gbytes" | "GiB" => 30,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(1 << shift).ok_or_else(wrong)
+}
+
+/// Reads a command line by a table.
+///
+/// Errors: `Usage` for unknown and refused options, and for missing values.
+pub fn parse(rows: &[&[Row]], style: Style, args: &[OsString]) -> Result<Given> {
+    let mut reader = Reader { rows, given: Given::default(), args: args.to_vec().into_iter() };
+    match style {
+        Style::OperandsFirst => reader.words(false)?,
+        Style::OptionsFirst => reader.words(true)?,
+        Style::Getopt => reader.getopt()?,
+    }
+    Ok(reader.given)
+}
+
+struct Reader<'a> {
+    rows: &'a [&'a [Row]],
+    given: Given,
+    args: std::vec::IntoIter<OsString>,
+}
+
+/// True for `-x`, false for `-` and for operands.
+fn is_option(arg: &OsStr) -> bool {
+    arg.len() > 1 && arg.as_bytes().starts_with(b"-")
+}
+
+impl Reader<'_> {
+    fn row(&self, name: &str) -> Option<Row> {
+        self.rows.iter().copied().flatten().find(|row| row.has(name)).copied()
+    }
+
+    fn words(&mut self, options_first: bool) -> Result<()> {
+        while let Some(arg) = self.args.next() {
+            if is_option(&arg) {
+                let name = as_text("option", &arg)?.to_owned();
+                let row = self.row(&name).ok_or_else(|| unknown(&name))?;
+                self.take(row, &name, None)?;
+                continue;
+            }
+            if !options_first && !self.given.options.is_empty() {
+                return Err(Error::usage(format!(
+                    "{arg:?} stands behind options: sources and the image come first"
+                )));
+            }
+            self.given.operands.push(arg);
+            if options_first {
+                self.given.operands.extend(self.args.by_ref());
+            }
+        }
+        Ok(())
+    }
+
+    fn getopt(&mut self) -> Result<()> {
+        while let Some(arg) = self.args.next() {
+            let bytes = arg.as_bytes();
+            if bytes == b"--" {
+                self.given.operands.extend(self.args.by_ref());
+            } else if let Some(long) = bytes.strip_prefix(b"--") {
+                self.long(long)?;
+            } else if is_option(&arg) {
+                self.cluster(&bytes[1..])?;
+            } else {
+                self.given.operands.push(arg);
+            }
+        }
+        Ok(())
+    }
+
+    fn long(&mut self, typed: &[u8]) -> Result<()> {
+        let equals = typed.iter().position(|&byte| byte == b'=');
+        let (name, value) = match equals {
+            Some(at) => (&typed[..at], Some(OsStr::from_bytes(&typed[at + 1..]).to_owned())),
+            None => (typed, None),
+        };
+        let name = format!("--{}", String::from_utf8_lossy(name));
+        let row = self.row(&name).or_else(|| self.abbreviated(&name)).ok_or_else(|| unknown(&name))?;
+        if value.is_some() && row.takes == Takes::Nothing {
+            return Err(Error::usage(format!("{name} takes no value")));
+        }
+        self.take(row, &name, value)
+    }
+
+    /// Returns the only long option that begins so.
+    fn abbreviated(&self, name: &str) -> Option<Row> {
+        let begins = |row: &&Row| row.names.split(' ').any(|own| own.starts_with(name));
+        let mut found = self.rows.iter().copied().flatten().filter(begins);
+        let row = found.next().copied()?;
+        found.next().is_none().then_some(row)
+    }
+
+    fn cluster(&mut self, mut letters: &[u8]) -> Result<()> {
+        while let Some((letter, rest)) = letters.split_first() {
+            let name = format!("-{}", char::from(*letter));
+            let row = self.row(&name).ok_or_else(|| unknown(&name))?;
+            if row.takes == Takes::Nothing {
+                self.take(row, &name, None)?;
+                letters = rest;
+                continue;
+            }
+            let value = (!rest.is_empty()).then(|| OsStr::from_bytes(rest).to_owned());
+            return self.take(row, &name, value);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, row: Row, name: &str, attached: Option<OsString>) -> Result<()> {
+        if let Effect::Refused(instead) = row.effect {
+            return Err(Error::usage(format!("{name} is not supported: {instead}")));
+        }
+        let mut values = Vec::new();
+        match (row.takes, attached) {
+            (_, Some(value)) => values.push(value),
+            (Takes::Nothing | Takes::Attached, None) => values.push(OsString::new()),
+            (Takes::One, None) => {
+                let missing = || Error::usage(format!("{name} needs a value"));
+                values.push(self.args.next().ok_or_else(missing)?);
+            }
+            (Takes::Rest, None) => values.extend(self.args.by_ref()),
+            (Takes::List, None) => values.extend(self.args.by_ref().take_while(|arg| arg != ";")),
+        }
+        if row.effect == Effect::Acts {
+            let name = row.first();
+            self.given.options.extend(values.into_iter().map(|value| (name, value)));
+        } else if self.given.options.is_empty() {
+            // Operands may not follow it either.
+            self.given.options.push(("", OsString::new()));
+        }
+        Ok(())
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    Error::usage(format!("unknown option {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: &[Row] = &[
+        acts("-e", Takes::Rest),
+        acts("-comp", Takes::One),
+        acts("-b --block", Takes::One),
+        ignored("-mem", Takes::One),
+        refused("-recover", Takes::One, "pack again"),
+        acts("-z --zip", Takes::Attached),
+        acts("-q --quiet", Takes::Nothing),
+        acts("-x", Takes::One),
+    ];
+
+    fn parsed(style: Style, args: &[&str]) -> Result<Given> {
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        parse(&[ROWS], style, &args)
+    }
+
+    fn shown(given: &Given) -> String {
+        let options = given.options.iter().map(|(name, value)| format!("{name}={}", value.display()));
+        let operands = given.operands.iter().map(|operand| operand.display().to_string());
+        options.chain(operands).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn an_exclude_list_swallows_the_options_behind_it() {
+        let given =
+            parsed(Style::OperandsFirst, &["a", "-", "-mem", "1M", "-e", "x", "-comp", "xz"]).unwrap();
+        assert_eq!(shown(&given), "=  -e=x -e=-comp -e=xz a -".replace("=  ", "= "));
+    }
+
+    #[test]
+    fn words_come_before_or_behind_the_operands() {
+        assert!(parsed(Style::OperandsFirst, &["a", "-b", "4K", "c"]).is_err());
+        let given = parsed(Style::OptionsFirst, &["-b", "4K", "image", "-comp"]).unwrap();
+        assert_eq!(shown(&given), "-b=4K image -comp");
+    }
+
+    #[test]
+    fn getopt_takes_attached_values_options_behind_operands_and_the_end_of_options() {
+        let given = parsed(Style::Getopt, &["a", "-qzlz4", "-x-1", "--blo=5", "--block", "6", "--", "-b"]);
+        assert_eq!(shown(&given.unwrap()), "-q= -z=lz4 -x=-1 -b=5 -b=6 a -b");
+    }
+
+    #[test]
+    fn refused_options_name_the_other_way() {
+        let error = parsed(Style::OperandsFirst, &["a", "-recover", "x"]).unwrap_err().to_string();
+        assert!(error.contains("-recover is not supported: pack again"), "{error}");
+        assert!(parsed(Style::Getopt, &["--none"]).is_err());
+    }
+
+    #[test]
+    fn sizes_have_the_suffixes_of_the_tools() {
+        let of = |text| size("-b", text).ok();
+        assert_eq!(
+            [of("4096"), of("128K"), of("1Mbytes"), of("1X"), of("")],
+            [Some(4096), Some(131_072), Some(1 << 20), None, None]
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! Parts of a loaded image.
+
+use super::trees::Edited;
+use packfs::read::{Faults, LoadedVolume};
+use packfs::{ImagePath, InodeId, Node, NodeId, NodeKind, Result, Tree, TreeBuilder};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// Rebuilds a loaded image. `change` is called for each name, and leaves it out, with everything
+/// below, if it returns false.
+///
+/// Errors: those of building a tree.
+pub fn selected(
+    loaded: LoadedVolume,
+    mut change: impl FnMut(&ImagePath, &Node, &mut Edited) -> bool,
+) -> Result<LoadedVolume> {
+    let tree = &loaded.tree;
+    let mut builder = TreeBuilder::new(tree.node(NodeId::ROOT).meta);
+    let mut inodes: HashMap<usize, InodeId> = HashMap::new();
+    let mut firsts: HashMap<NodeId, ImagePath> = HashMap::new();
+    let mut left_out: Option<ImagePath> = None;
+    let mut walk = tree.walk();
+    while let Some((path, id)) = walk.next() {
+        if left_out.as_ref().is_some_and(|above| path.starts_with(above)) {
+            continue;
+        }
+        let node = tree.node(id);
+        let mut edit = Edited { meta: node.meta, xattrs: tree.xattrs(node.xattrs).clone() };
+        if !change(path, node, &mut edit) {
+            if node.is_dir() {
+                left_out = Some(path.clone());
+            }
+            continue;
+        }
+        if let Some(first) = firsts.get(&id) {
+            builder.link(path, first.clone())?;
+            continue;
+        }
+        if node.links > 1 && !node.is_dir() {
+            firsts.insert(id, path.clone());
+        }
+        let built = builder.add(path, node.kind.clone(), edit.meta, edit.xattrs)?;
+        if let Some(inode) = loaded.inodes.get(id.index()) {
+            inodes.insert(built.index(), *inode);
+        }
+    }
+    numbered(builder, &inodes, &loaded)
+}
+
+/// Returns a path, and the paths of all symbolic links and targets that lead from it to its end.
+pub fn with_links(tree: &Tree, path: &ImagePath) -> Vec<ImagePath> {
+    const LINKS_MAX: usize = 64;
+    let (mut found, mut open, mut seen) = (Vec::new(), VecDeque::from([path.clone()]), HashSet::new());
+    while let Some(path) = open.pop_front() {
+        if !seen.insert(path.clone()) || seen.len() > LINKS_MAX {
+            continue;
+        }
+        let mut at = ImagePath::root();
+        let mut names = path.names();
+        let mut is_whole = true;
+        while let Some(name) = names.next() {
+            at.push(name);
+            let Some(id) = tree.find(&at) else {
+                is_whole = false;
+                break;
+            };
+            let NodeKind::Symlink(target) = &tree.node(id).kind else { continue };
+            found.push(at.clone());
+            let rest: Vec<&[u8]> = names.by_ref().map(packfs::Name::as_bytes).collect();
+            open.extend(target_of(&at, target, &rest));
+            is_whole = false;
+        }
+        if is_whole {
+            found.push(path.clone());
+        }
+    }
+    found
+}
+
+/// Returns the path that a link and the names behind it lead to, within the root.
+fn target_of(link: &ImagePath, target: &[u8], rest: &[&[u8]]) -> Option<ImagePath> {
+    let mut path = link.clone();
+    path.pop();
+    // Absolute targets lead out of the image.
+    if target.starts_with(b"/") {
+        return None;
+    }
+    for name in target.split(|&byte| byte == b'/').chain(rest.iter().copied()) {
+        match name {
+            b"" | b"." => {}
+            b".." => {
+                path.pop();
+            }
+            name => path.push(packfs::Name::new(name).ok()?),
+        }
+    }
+    Some(path)
+}
+
+/// Returns the part of a loaded image below a path, which becomes its root; of any file but a
+/// directory the root holds it alone.
+///
+/// Errors: `NotFound` for a path without a file; those of building a tree.
+pub fn below(loaded: LoadedVolume, top: &ImagePath) -> Result<LoadedVolume> {
+    let tree = &loaded.tree;
+    let missing = || packfs::Error::not_found(format!("{top:?}: no such file in the image"));
+    let id = tree.find(top).ok_or_else(missing)?;
+    let (start, is_dir) = (tree.node(id).meta, tree.node(id).is_dir());
+    let cut = top.names().count().saturating_sub(usize::from(!is_dir));
+    let root = if is_dir { start } else { packfs::Meta { mode: 0o755, ..packfs::Meta::default() } };
+    let (mut builder, mut inodes) = (TreeBuilder::new(root), HashMap::new());
+    let mut firsts: HashMap<NodeId, ImagePath> = HashMap::new();
+    let mut walk = tree.walk();
+    while let Some((path, id)) = walk.next() {
+        if !path.starts_with(top) {
+            continue;
+        }
+        let mut place = ImagePath::root();
+        path.names().skip(cut).for_each(|name| place.push(name));
+        if let Some(first) = firsts.get(&id) {
+            builder.link(&place, first.clone())?;
+            continue;
+        }
+        let node = tree.node(id);
+        if node.links > 1 && !node.is_dir() {
+            firsts.insert(id, place.clone());
+        }
+        let built = builder.add(&place, node.kind.clone(), node.meta, tree.xattrs(node.xattrs).clone())?;
+        if let Some(inode) = loaded.inodes.get(id.index()) {
+            inodes.insert(built.index(), *inode);
+        }
+    }
+    numbered(builder, &inodes, &loaded)
+}
+
+/// Returns a loaded image whose root became the directory `place`.
+///
+/// Errors: those of building a tree.
+pub fn beneath(loaded: LoadedVolume, place: &ImagePath) -> Result<LoadedVolume> {
+    let tree = &loaded.tree;
+    let (mut builder, mut inodes) = (TreeBuilder::new(tree.node(NodeId::ROOT).meta), HashMap::new());
+    let mut firsts: HashMap<NodeId, ImagePath> = HashMap::new();
+    let mut walk = tree.walk();
+    while let Some((path, id)) = walk.next() {
+        let mut at = place.clone();
+        path.names().for_each(|name| at.push(name));
+        if let Some(first) = firsts.get(&id) {
+            builder.link(&at, first.clone())?;
+            continue;
+        }
+        let node = tree.node(id);
+        if node.links > 1 && !node.is_dir() {
+            firsts.insert(id, at.clone());
+        }
+        let built = builder.add(&at, node.kind.clone(), node.meta, tree.xattrs(node.xattrs).clone())?;
+        if let Some(inode) = loaded.inodes.get(id.index()) {
+            inodes.insert(built.index(), *inode);
+        }
+    }
+    numbered(builder, &inodes, &loaded)
+}
+
+/// Completes a tree with the inode of each node; nodes without one get the root's.
+fn numbered(
+    builder: TreeBuilder,
+    inodes: &HashMap<usize, InodeId>,
+    loaded: &LoadedVolume,
+) -> Result<LoadedVolume> {
+    let (tree, numbers) = builder.finish_numbered()?;
+    let root = loaded.inodes.first().copied().unwrap_or(InodeId(0));
+    let inodes = numbers.iter().map(|built| inodes.get(&built.index()).copied().unwrap_or(root)).collect();
+    Ok(LoadedVolume { tree, inodes, faults: Faults::default() })
+}

@@ -1,0 +1,296 @@
+//! Sources of mksquashfs: directories, files, lists, archives, and files about them.
+
+use super::parse::Given;
+use super::squash::Metadata;
+use super::trees::{self, Edited, joined, load_one};
+use packfs::source::{FileContexts, Loaded, Shape};
+use packfs::{Error, ImagePath, Meta, Name, Owner, Progress, Result, ResultExt, Source, Timestamp};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Sources as they are given.
+pub struct Sources<'a> {
+    /// Paths; `-` is none.
+    pub paths: &'a [PathBuf],
+    /// Set to read a tar archive from standard input.
+    pub is_tar: bool,
+    /// Set to keep the directories of paths.
+    pub is_tarstyle: bool,
+    /// Byte that ends a name of a list on standard input.
+    pub list_end: Option<u8>,
+    /// Set to keep a single directory as such.
+    pub keeps_directory: bool,
+}
+
+impl Sources<'_> {
+    /// Loads the tree.
+    ///
+    /// Errors: those of the sources.
+    pub fn load(&self, shape: &Shape, metadata: &Metadata, progress: &dyn Progress) -> Result<Loaded> {
+        if self.is_tar {
+            return self.tar(shape, metadata, progress);
+        }
+        if let Some(end) = self.list_end {
+            return self.list(end, shape, progress);
+        }
+        let paths: Vec<PathBuf> = self.paths.iter().filter(|path| path.as_os_str() != "-").cloned().collect();
+        match &paths[..] {
+            [] => trees::empty(own_root()),
+            [only] if only.is_dir() && !self.keeps_directory && !self.is_tarstyle => {
+                Source::Directory(only.clone()).load(shape, progress)
+            }
+            _ if self.is_tarstyle => self.placed(&paths, shape, progress, false),
+            _ => {
+                let loaded = Source::Entries(paths).load(shape, progress)?;
+                with_root(loaded, own_root())
+            }
+        }
+    }
+
+    fn tar(&self, shape: &Shape, metadata: &Metadata, progress: &dyn Progress) -> Result<Loaded> {
+        let loaded = Source::TarStdin.load(shape, progress)?;
+        // The tool gives the root of its own, whatever the archive says.
+        let mut meta = own_root();
+        if let Some(change) = &metadata.default_mode {
+            meta.mode = change.apply(0o755, true);
+        }
+        meta.owner.uid = metadata.default_uid.unwrap_or(meta.owner.uid);
+        meta.owner.gid = metadata.default_gid.unwrap_or(meta.owner.gid);
+        with_root(loaded, meta)
+    }
+
+    fn list(&self, end: u8, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
+        let mut text = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut text).or_io(|| "cannot read standard input")?;
+        let names = text.split(|&byte| byte == end).filter(|name| !name.is_empty());
+        let paths: Vec<PathBuf> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+        self.placed(&paths, shape, progress, true)
+    }
+
+    /// Places each source at its own path; those of a list without what is below them.
+    fn placed(
+        &self,
+        paths: &[PathBuf],
+        shape: &Shape,
+        progress: &dyn Progress,
+        is_list: bool,
+    ) -> Result<Loaded> {
+        let mut parts = Vec::new();
+        let mut hosts: HashMap<ImagePath, PathBuf> = HashMap::new();
+        for path in paths {
+            let Some(place) = place_of(path, &mut hosts)? else { continue };
+            let parent = place_above(&place);
+            let shape = Shape {
+                prefix: parent.clone(),
+                select: if is_list {
+                    Some(packfs::source::Selection::new(|path| path.names().count() > 1))
+                } else {
+                    shape.select.clone()
+                },
+                ..shape.clone()
+            };
+            let loaded = load_one(path, &shape, progress)?;
+            parts.push((ImagePath::root(), only_below(loaded, &place)?));
+            if !is_list && path.is_dir() {
+                hosts.remove(&place);
+            }
+        }
+        let root = paths.first().filter(|path| path.is_relative()).and_then(|_| host_meta(Path::new(".")));
+        let above = |place: &ImagePath| hosts.get(place).and_then(|host| host_meta(host));
+        let first = |place: &ImagePath| above(place);
+        let merged = joined(root.unwrap_or_else(own_root), parts, &first)?;
+        trees::edited(merged, true, |place, node, edit| {
+            if node.is_dir()
+                && !place.is_root()
+                && let Some(meta) = above(place)
+            {
+                edit.meta = meta;
+            }
+            if place.is_root() {
+                edit.meta = root.unwrap_or_else(own_root);
+            }
+            Ok(true)
+        })
+    }
+}
+
+/// Leaves out the root's metadata and the directories above a place, which others describe.
+fn only_below(loaded: Loaded, place: &ImagePath) -> Result<Loaded> {
+    trees::edited(loaded, true, |path, _, _| Ok(path.starts_with(place) || place.starts_with(path)))
+}
+
+/// Returns the place of a path in the image, and notes the directories above it.
+fn place_of(path: &Path, hosts: &mut HashMap<ImagePath, PathBuf>) -> Result<Option<ImagePath>> {
+    let (mut place, mut host) = (ImagePath::root(), PathBuf::new());
+    for component in path.components() {
+        host.push(component);
+        if let Component::Normal(name) = component {
+            place.push(Name::new(name.as_bytes()).map_err(Error::usage)?);
+            hosts.insert(place.clone(), host.clone());
+        } else if !place.is_root() {
+            return Err(Error::usage(format!("source path {path:?} can't have '.' or '..' in it")));
+        }
+    }
+    Ok((!place.is_root()).then_some(place))
+}
+
+fn place_above(place: &ImagePath) -> ImagePath {
+    let mut parent = place.clone();
+    parent.pop();
+    parent
+}
+
+fn host_meta(path: &Path) -> Option<Meta> {
+    let found = std::fs::metadata(path).ok()?;
+    Some(Meta {
+        mode: (found.mode() & 0o7777) as u16,
+        owner: Owner { uid: found.uid(), gid: found.gid() },
+        mtime: Timestamp::from_seconds(found.mtime()),
+    })
+}
+
+/// Returns the root of several sources: for everybody, of this user, from now.
+fn own_root() -> Meta {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let owner = Owner { uid: rustix::process::getuid().as_raw(), gid: rustix::process::getgid().as_raw() };
+    Meta { mode: 0o777, owner, mtime: Timestamp::from_seconds(i64::try_from(now).unwrap_or(0)) }
+}
+
+fn with_root(loaded: Loaded, meta: Meta) -> Result<Loaded> {
+    trees::edited(loaded, true, |path, _, edit| {
+        if path.is_root() {
+            edit.meta = meta;
+        }
+        Ok(true)
+    })
+}
+
+/// Returns device and inode of what a path of an exclude list names: a path of this machine, or one
+/// below the sources.
+pub fn identities(sources: &[PathBuf], path: &Path) -> Vec<(u64, u64)> {
+    let is_absolute =
+        [&b"/"[..], b"./", b"../"].iter().any(|start| path.as_os_str().as_bytes().starts_with(start));
+    let candidates: Vec<PathBuf> = if is_absolute {
+        vec![path.into()]
+    } else {
+        sources.iter().map(|source| source.join(path)).collect()
+    };
+    let found = candidates.iter().filter_map(|path| path.symlink_metadata().ok());
+    found.map(|found| (found.dev(), found.ino())).collect()
+}
+
+/// True for a directory on another filesystem than the source.
+pub fn is_mount_point(sources: &[PathBuf], path: &ImagePath) -> bool {
+    let [source] = sources else { return false };
+    let device = |path: &Path| path.symlink_metadata().ok().map(|found| found.dev());
+    let host = source.join(OsStr::from_bytes(path.as_bytes()));
+    matches!((device(source), device(&host)), (Some(one), Some(other)) if one != other)
+}
+
+/// Reads a sort file: paths of the image, with priorities.
+///
+/// Errors: `Io`; `Usage` for an invalid line.
+pub fn sort_lines(file: &Path, sources: &[PathBuf], lines: &mut Vec<(ImagePath, i16)>) -> Result<()> {
+    let text = std::fs::read(file).or_io(|| format!("cannot open sort file {file:?}"))?;
+    for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        let wrong =
+            || Error::usage(format!("sort file {file:?}: invalid entry \"{}\"", packfs::escaped(line)));
+        let space = line.iter().rposition(u8::is_ascii_whitespace).ok_or_else(wrong)?;
+        let priority = std::str::from_utf8(&line[space + 1..]).ok().and_then(|text| text.parse().ok());
+        let priority: i16 = priority.ok_or_else(wrong)?;
+        let path: Vec<u8> =
+            line[..space].trim_ascii_end().split(|&byte| byte == b'\\').collect::<Vec<_>>().concat();
+        let path = path.strip_suffix(b"/*").unwrap_or(&path);
+        lines.extend(in_image(sources, Path::new(OsStr::from_bytes(path))).map(|path| (path, priority)));
+    }
+    Ok(())
+}
+
+/// Returns the place of a path of a sort file in the image of a single directory.
+fn in_image(sources: &[PathBuf], path: &Path) -> Option<ImagePath> {
+    let source = sources.first()?;
+    let is_host =
+        [&b"/"[..], b"./", b"../"].iter().any(|start| path.as_os_str().as_bytes().starts_with(start));
+    let below = source.join(path);
+    let path = match () {
+        () if is_host => path.canonicalize().ok()?.strip_prefix(source.canonicalize().ok()?).ok()?.to_owned(),
+        () if below.symlink_metadata().is_ok() => path.to_owned(),
+        // Paths from the working directory, as those of mkisofs.
+        () => path.strip_prefix(source).unwrap_or(path).to_owned(),
+    };
+    ImagePath::parse(path.as_os_str().as_bytes()).ok()
+}
+
+/// Reads the policy of an option, for the mount point of another one.
+///
+/// Errors: those of the file.
+pub fn file_contexts(given: &Given, file: &str, at: &str) -> Result<Option<Arc<FileContexts>>> {
+    let Some(path) = given.last(file) else { return Ok(None) };
+    let at = given.last(at).map_or(Ok(ImagePath::root()), |at| ImagePath::parse(at.as_bytes()))?;
+    Ok(Some(Arc::new(FileContexts::read(Path::new(path))?.mounted_at(at))))
+}
+
+/// Owners, permissions and capabilities of Android's canned `fs_config`.
+#[derive(Debug, Default)]
+pub struct FsConfig {
+    rows: HashMap<Vec<u8>, (u32, u32, u16, u64)>,
+    at: Vec<u8>,
+}
+
+impl FsConfig {
+    /// Reads the file of an option.
+    ///
+    /// Errors: `Io`; `Usage` for an invalid line.
+    pub fn of(given: &Given, file: &str, at: &str) -> Result<Self> {
+        let Some(path) = given.last(file) else { return Ok(FsConfig::default()) };
+        let at = given.last(at).map(|at| at.as_bytes().trim_ascii()).unwrap_or_default();
+        let at = at.strip_prefix(b"/").unwrap_or(at).to_vec();
+        let mut config = FsConfig { at, ..FsConfig::default() };
+        let text = std::fs::read_to_string(path).or_io(|| format!("cannot read {path:?}"))?;
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let wrong = || Error::usage(format!("{path:?}: \"{line}\" is not PATH UID GID MODE"));
+            // The root has an empty path, so that its line begins with a blank.
+            let mut words = line.split(' ');
+            let name = words.next().unwrap_or_default().trim_matches('/').as_bytes().to_vec();
+            let mut words = words.filter(|word| !word.is_empty());
+            let mut number = || words.next().and_then(|word| word.parse().ok());
+            let (uid, gid) = (number().ok_or_else(wrong)?, number().ok_or_else(wrong)?);
+            let mode = words.next().and_then(|word| u16::from_str_radix(word, 8).ok()).ok_or_else(wrong)?;
+            let capabilities = words.find_map(|word| word.strip_prefix("capabilities="));
+            let capabilities = capabilities.and_then(|text| match text.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(digits, 16).ok(),
+                None => text.parse().ok(),
+            });
+            config.rows.insert(name, (uid, gid, mode & 0o7777, capabilities.unwrap_or(0)));
+        }
+        Ok(config)
+    }
+
+    /// Changes a node.
+    pub fn apply(&self, path: &ImagePath, edit: &mut Edited) {
+        let below = |parts: [&[u8]; 2]| {
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(&b'/')
+        };
+        let found =
+            self.rows.get(&below([&self.at, path.as_bytes()])).or_else(|| self.rows.get(path.as_bytes()));
+        let Some((uid, gid, mode, capabilities)) = found else { return };
+        edit.meta.owner = Owner { uid: *uid, gid: *gid };
+        edit.meta.mode = *mode;
+        if *capabilities != 0 {
+            // Revision 2 with the effective flag (linux/capability.h): permitted and inheritable sets.
+            let (low, high) =
+                ((*capabilities as u32).to_le_bytes(), ((*capabilities >> 32) as u32).to_le_bytes());
+            let value = [&0x0200_0001_u32.to_le_bytes()[..], &low, &[0; 4], &high, &[0; 4]].concat();
+            edit.xattrs.insert(b"security.capability".to_vec(), value);
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! Options that mksquashfs and sqfstar share, as settings of the library.
+
+use super::globs::{self, regex};
+use super::parse::{Given, Row, Takes, acts, ignored, refused, size};
+use super::users::Ids;
+use super::when;
+use packfs::source::ModeChange;
+use packfs::{Error, Meta, PackOptions, Result, Timestamp, Xattrs};
+use regex::bytes::Regex;
+use std::os::unix::ffi::OsStrExt;
+
+/// Ways of packfs in the place of what is refused.
+const FIX: &str = "packfs writes whole images to pipes: use - as FILESYSTEM";
+const STREAM: &str = "name - as FILESYSTEM: packfs writes a whole image to standard output";
+
+/// Options of both tools.
+pub const ROWS: &[Row] = &[
+    acts("-b", Takes::One),
+    acts("-comp", Takes::One),
+    acts("-noI -noInodeCompression", Takes::Nothing),
+    acts("-noId -noIdTableCompression", Takes::Nothing),
+    acts("-noD -noDataCompression", Takes::Nothing),
+    acts("-noF -noFragmentCompression", Takes::Nothing),
+    acts("-noX -noXattrCompression", Takes::Nothing),
+    acts("-no-compression", Takes::Nothing),
+    acts("-Xcompression-level", Takes::One),
+    acts("-Xwindow-size", Takes::One),
+    acts("-Xstrategy", Takes::One),
+    acts("-Xalgorithm", Takes::One),
+    acts("-Xhc", Takes::Nothing),
+    acts("-Xbcj", Takes::One),
+    acts("-Xdict-size", Takes::One),
+    acts("-Xpreset", Takes::One),
+    acts("-Xe", Takes::Nothing),
+    ignored("-Xlc", Takes::One),
+    ignored("-Xlp", Takes::One),
+    ignored("-Xpb", Takes::One),
+    acts("-exports", Takes::Nothing),
+    acts("-no-exports", Takes::Nothing),
+    acts("-no-sparse", Takes::Nothing),
+    acts("-tailends -always-use-fragments", Takes::Nothing),
+    acts("-no-tailends", Takes::Nothing),
+    acts("-no-fragments", Takes::Nothing),
+    acts("-no-duplicates", Takes::Nothing),
+    acts("-no-hardlinks", Takes::Nothing),
+    acts("-mkfs-time -fstime -fixed-time", Takes::One),
+    acts("-inode-time -all-time", Takes::One),
+    acts("-root-time", Takes::One),
+    acts("-repro", Takes::Nothing),
+    acts("-repro-time", Takes::One),
+    ignored("-reproducible -not-reproducible", Takes::Nothing),
+    acts("-all-root -root-owned", Takes::Nothing),
+    acts("-root-mode", Takes::One),
+    acts("-root-uid", Takes::One),
+    acts("-root-gid", Takes::One),
+    acts("-force-file-mode", Takes::One),
+    acts("-force-dir-mode", Takes::One),
+    acts("-force-uid", Takes::One),
+    acts("-force-gid", Takes::One),
+    acts("-uid-gid-offset", Takes::One),
+    acts("-default-mode", Takes::One),
+    acts("-default-uid", Takes::One),
+    acts("-default-gid", Takes::One),
+    ignored("-numeric-owner", Takes::Nothing),
+    ignored("-ignore-zeros", Takes::Nothing),
+    acts("-p", Takes::One),
+    acts("-pf", Takes::One),
+    acts("-pd -pseudo-dir", Takes::One),
+    acts("-pseudo-override", Takes::Nothing),
+    acts("-ef", Takes::One),
+    acts("-regex", Takes::Nothing),
+    acts("-no-xattrs", Takes::Nothing),
+    acts("-xattrs", Takes::Nothing),
+    acts("-xattrs-exclude", Takes::One),
+    acts("-xattrs-include", Takes::One),
+    acts("-xattrs-add", Takes::One),
+    acts("-exit-on-error", Takes::Nothing),
+    acts("-quiet", Takes::Nothing),
+    acts("-info", Takes::Nothing),
+    acts("-info-file", Takes::One),
+    acts("-no-progress", Takes::Nothing),
+    acts("-progress", Takes::Nothing),
+    acts("-percentage", Takes::Nothing),
+    ignored("-throttle -limit", Takes::One),
+    acts("-processors", Takes::One),
+    acts("-mem", Takes::One),
+    ignored("-mem-percent -overcommit", Takes::One),
+    acts("-mem-default", Takes::Nothing),
+    acts("-nopad", Takes::Nothing),
+    acts("-offset -o", Takes::One),
+    refused("-stream", Takes::Nothing, STREAM),
+    refused("-fix", Takes::One, FIX),
+    acts("-version --version", Takes::Nothing),
+    acts("-help -h --help", Takes::Nothing),
+    acts("-help-all -ha", Takes::Nothing),
+    acts("-help-option -ho", Takes::One),
+    acts("-help-section -hs", Takes::One),
+    acts("-help-comp", Takes::One),
+    acts("-Xhelp", Takes::Nothing),
+    ignored("-no-pager", Takes::Nothing),
+    ignored("-cols", Takes::One),
+    ignored("-4k-align -disable-4k-align", Takes::Nothing),
+];
+
+/// Codecs by the names of `-comp`.
+pub const CODECS: [&str; 6] = ["gzip", "lzo", "lz4", "xz", "zstd", "lzma"];
+
+/// Returns the codec with its options; options may stand before `-comp`.
+///
+/// Errors: `Usage` for an unknown codec, two of them, and options of another one.
+fn codec(given: &Given) -> Result<String> {
+    let mut names = given.all("-comp").map(|name| name.to_string_lossy().into_owned());
+    let name = names.next().unwrap_or_else(|| "gzip".to_owned());
+    if names.any(|other| other != name) {
+        return Err(Error::usage("-comp is given twice with different compressors"));
+    }
+    if !CODECS.contains(&name.as_str()) {
+        let known = CODECS.join(", ");
+        return Err(Error::usage(format!("compressor \"{name}\" is not supported; available: {known}")));
+    }
+    let allowed: &[&str] = match name.as_str() {
+        "gzip" => &["-Xcompression-level", "-Xwindow-size", "-Xstrategy"],
+        "lzo" => &["-Xalgorithm", "-Xcompression-level"],
+        "lz4" => &["-Xhc"],
+        "zstd" => &["-Xcompression-level"],
+        "xz" => &["-Xbcj", "-Xdict-size", "-Xpreset", "-Xe"],
+        _ => &["-Xdict-size", "-Xpreset", "-Xe"],
+    };
+    let of_codecs = |name: &str| name.starts_with("-X") && name != "-Xhelp";
+    if let Some((wrong, _)) = given.options.iter().find(|(own, _)| of_codecs(own) && !allowed.contains(own)) {
+        return Err(Error::usage(format!("invalid {name} compression option {wrong}")));
+    }
+    let mut spec = if given.has("-Xhc") { "lz4hc".to_owned() } else { name };
+    if let Some(level) = given.text("-Xcompression-level")?.or(given.text("-Xpreset")?) {
+        spec += &format!(":{level}");
+    }
+    for (option, key) in [("-Xwindow-size", "window"), ("-Xdict-size", "dict"), ("-Xbcj", "bcj")] {
+        if let Some(value) = given.text(option)? {
+            spec += &format!(",{key}={}", value.replace(',', "+"));
+        }
+    }
+    if let Some(value) = given.text("-Xstrategy")? {
+        let value = value.replace("huffman_only", "huffman").replace("run_length_encoded", "rle");
+        spec += &format!(",strategy={}", value.replace(',', "+"));
+    }
+    if let Some(value) = given.text("-Xalgorithm")? {
+        spec += &format!(",variant={}", value.strip_prefix("lzo1x_").unwrap_or(value));
+    }
+    if given.has("-Xe") {
+        spec += ",extreme";
+    }
+    Ok(spec)
+}
+
+/// Options of the format.
+fn format_options(given: &Given, exports: bool) -> Vec<(String, String)> {
+    let fragments = match () {
+        () if given.has("-no-fragments") => "off",
+        () if given.switched("-tailends", "-no-tailends", false) => "always",
+        () => "on",
+    };
+    let words =
+        [("-noI", "inodes"), ("-noId", "ids"), ("-noD", "data"), ("-noF", "fragments"), ("-noX", "xattrs")];
+    let mut plain: Vec<&str> =
+        words.iter().filter(|(option, _)| given.has(option)).map(|(_, word)| *word).collect();
+    if given.has("-no-compression") {
+        plain = vec!["all"];
+    }
+    let on = |is_on: bool| if is_on { "on" } else { "off" };
+    let mut options = vec![
+        ("fragments", fragments.to_owned()),
+        ("exports", on(given.switched("-exports", "-no-exports", exports)).to_owned()),
+        ("holes", on(!given.has("-no-sparse")).to_owned()),
+    ];
+    if given.has("-no-duplicates") {
+        options.push(("duplicates", "keep".to_owned()));
+    }
+    if given.has("-nopad") {
+        options.push(("padding", "none".to_owned()));
+    }
+    if !plain.is_empty() {
+        options.push(("uncompressed", plain.join(",")));
+    }
+    options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Returns the options of packing that need no look at the sources.
+///
+/// Errors: `Usage`.
+pub fn pack_options(given: &Given, exports: bool) -> Result<PackOptions> {
+    let block = given.text("-b")?.map(|text| size("-b", text)).transpose()?.unwrap_or(128 << 10);
+    let block_size = u32::try_from(block).map_err(|_| Error::usage("-b: block sizes are 4K to 1M"))?;
+    let mem = given.text("-mem")?.map(|text| size("-mem", text)).transpose()?;
+    let offset = given.text("-offset")?.map(|text| size("-offset", text)).transpose()?;
+    Ok(PackOptions {
+        format: Some("squashfs".into()),
+        codec: Some(codec(given)?),
+        block_size: Some(block_size),
+        options: format_options(given, exports),
+        jobs: given.number::<u16>("-processors")?.map_or(0, usize::from),
+        // The tool's caches are a smaller part of what it needs.
+        memory: mem.map(|mem| mem.max(256 << 20)),
+        offset: offset.unwrap_or(0),
+        keep_going: !given.has("-exit-on-error"),
+        lossy: true,
+        ..PackOptions::default()
+    })
+}
+
+/// A time option: a fixed one, or that of the newest inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    At(i64),
+    Newest,
+}
+
+fn time(given: &Given, name: &str) -> Result<Option<Time>> {
+    given
+        .text(name)?
+        .map(|text| if text == "inode" { Ok(Time::Newest) } else { when::seconds(name, text).map(Time::At) })
+        .transpose()
+}
+
+/// Changes of times, owners, permissions and attributes.
+#[derive(Debug)]
+pub struct Metadata {
+    /// Creation time of the image.
+    pub made_at: Option<Time>,
+    /// Time of everything.
+    pub inode_time: Option<Time>,
+    /// Time of the root.
+    pub root_time: Option<Time>,
+    /// Latest time, by `SOURCE_DATE_EPOCH`.
+    pub epoch: Option<i64>,
+    uid: Option<u32>,
+    gid: Option<u32>,
+    offset: u32,
+    root_uid: Option<u32>,
+    root_gid: Option<u32>,
+    root_mode: Option<ModeChange>,
+    file_mode: Option<ModeChange>,
+    dir_mode: Option<ModeChange>,
+    /// Metadata of directories without an entry in a tar archive.
+    pub default_mode: Option<ModeChange>,
+    /// The same, for the owner.
+    pub default_uid: Option<u32>,
+    /// The same, for the group.
+    pub default_gid: Option<u32>,
+    /// Set if pseudo definitions override forced owners.
+    pub pseudo_override: bool,
+    no_xattrs: bool,
+    xattrs_exclude: Option<Regex>,
+    xattrs_include: Option<Regex>,
+    xattrs_add: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Metadata {
+    /// Reads the options.
+    ///
+    /// Errors: `Usage`.
+    pub fn of(given: &Given, users: &Ids, groups: &Ids) -> Result<Self> {
+        let id = |name: &str, ids: &Ids| given.text(name)?.map(|text| ids.id(text)).transpose();
+        let mode = |name: &str| given.text(name)?.map(str::parse).transpose();
+        let compiled = |name: &str| given.last(name).map(|text| regex(text.as_bytes())).transpose();
+        let all_root = given.has("-all-root").then_some(0);
+        let repro_time = time(given, "-repro-time")?;
+        let repro = given.has("-repro").then_some(Time::Newest);
+        let made_at = time(given, "-mkfs-time")?.or(repro_time).or(repro);
+        let inode_time = time(given, "-inode-time")?.or(repro_time);
+        let epoch = when::source_date_epoch()?;
+        if epoch.is_some() && (made_at.is_some() || inode_time.is_some()) {
+            return Err(Error::usage(
+                "SOURCE_DATE_EPOCH and command line options can't be used at the same time to set timestamp(s)",
+            ));
+        }
+        let added = given.all("-xattrs-add").map(|text| xattr(text.as_bytes()));
+        Ok(Metadata {
+            made_at: made_at.or(epoch.map(Time::At)),
+            inode_time,
+            root_time: time(given, "-root-time")?,
+            epoch,
+            uid: id("-force-uid", users)?.or(all_root),
+            gid: id("-force-gid", groups)?.or(all_root),
+            offset: given.number("-uid-gid-offset")?.unwrap_or(0),
+            root_uid: id("-root-uid", users)?,
+            root_gid: id("-root-gid", groups)?,
+            root_mode: mode("-root-mode")?,
+            file_mode: mode("-force-file-mode")?,
+            dir_mode: mode("-force-dir-mode")?,
+            default_mode: mode("-default-mode")?,
+            default_uid: id("-default-uid", users)?,
+            default_gid: id("-default-gid", groups)?,
+            pseudo_override: given.has("-pseudo-override"),
+            no_xattrs: !given.switched("-xattrs", "-no-xattrs", true),
+            xattrs_exclude: compiled("-xattrs-exclude")?,
+            xattrs_include: compiled("-xattrs-include")?,
+            xattrs_add: added.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Returns true if nothing but times and attributes of an entry may change.
+    pub fn drops_xattrs(&self) -> bool {
+        self.no_xattrs
+    }
+
+    /// Returns the metadata of a node after the forced changes.
+    pub fn forced(&self, meta: Meta, is_dir: bool, is_symlink: bool) -> Meta {
+        let mut meta = meta;
+        meta.owner.uid = self.uid.unwrap_or(meta.owner.uid).wrapping_add(self.offset);
+        meta.owner.gid = self.gid.unwrap_or(meta.owner.gid).wrapping_add(self.offset);
+        let change = if is_dir { &self.dir_mode } else { &self.file_mode };
+        if let Some(change) = change.as_ref().filter(|_| !is_symlink) {
+            meta.mode = change.apply(meta.mode, is_dir);
+        }
+        meta
+    }
+
+    /// Changes the root; `newest` is the time of the newest inode.
+    pub fn root(&self, meta: &mut Meta, newest: i64) {
+        if let Some(change) = &self.root_mode {
+            meta.mode = change.apply(meta.mode, true);
+        }
+        meta.owner.uid = self.root_uid.unwrap_or(meta.owner.uid);
+        meta.owner.gid = self.root_gid.unwrap_or(meta.owner.gid);
+        if let Some(time) = self.root_time {
+            meta.mtime = Timestamp::from_seconds(seconds(time, newest));
+        }
+    }
+
+    /// Returns the time of a node.
+    pub fn time(&self, mtime: Timestamp, newest: i64) -> Timestamp {
+        let mtime = self.inode_time.map_or(mtime, |time| Timestamp::from_seconds(seconds(time, newest)));
+        self.epoch.map_or(mtime, |epoch| mtime.min(Timestamp::from_seconds(epoch)))
+    }
+
+    /// Filters and adds attributes of a node.
+    pub fn xattrs(&self, xattrs: &mut Xattrs, takes_user: bool) {
+        if self.no_xattrs {
+            xattrs.clear();
+            return;
+        }
+        let keeps = |name: &[u8]| {
+            self.xattrs_exclude.as_ref().is_none_or(|regex| !regex.is_match(name))
+                && self.xattrs_include.as_ref().is_none_or(|regex| regex.is_match(name))
+        };
+        xattrs.retain(|name, _| keeps(name));
+        for (name, value) in &self.xattrs_add {
+            if takes_user || !name.starts_with(b"user.") {
+                xattrs.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Returns the seconds of a time.
+pub fn seconds(time: Time, newest: i64) -> i64 {
+    match time {
+        Time::At(seconds) => seconds,
+        Time::Newest => newest,
+    }
+}
+
+/// Parses `NAME=VALUE`, the value as text, or coded: `0x` hexadecimal, `0s` base64, `0t` octal.
+///
+/// Errors: `Usage`.
+pub fn xattr(text: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
+    let wrong = || Error::usage(format!("invalid extended attribute {:?}", String::from_utf8_lossy(text)));
+    let equals = text.iter().position(|&byte| byte == b'=').ok_or_else(wrong)?;
+    let (name, value) = (&text[..equals], &text[equals + 1..]);
+    let value = match value {
+        [b'0', b'x' | b'X', digits @ ..] => {
+            let digits = std::str::from_utf8(digits).map_err(|_| wrong())?;
+            packfs::integrity::from_hex(digits).ok_or_else(wrong)?
+        }
+        [b'0', b's' | b'S', digits @ ..] => base64(digits).ok_or_else(wrong)?,
+        [b'0', b't' | b'T', text @ ..] => octal(text),
+        text => text.to_vec(),
+    };
+    if name.is_empty() { Err(wrong()) } else { Ok((name.to_vec(), value)) }
+}
+
+fn base64(text: &[u8]) -> Option<Vec<u8>> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut bytes, mut held, mut bits) = (Vec::new(), 0_u32, 0);
+    for digit in text.iter().filter(|&&byte| byte != b'=') {
+        let value = DIGITS.iter().position(|known| known == digit)?;
+        held = (held << 6 | u32::try_from(value).ok()?) & 0xf_ffff;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from(held >> bits & 0xff).ok()?);
+        }
+    }
+    Some(bytes)
+}
+
+/// Replaces a backslash with three octal digits by that byte, and two backslashes by one.
+fn octal(mut text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while let Some((&first, rest)) = text.split_first() {
+        text = rest;
+        let digits = rest.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| first == b'\\') {
+            Some(byte) => {
+                bytes.push(byte);
+                text = &rest[3..];
+            }
+            None => {
+                bytes.push(first);
+                if first == b'\\' && rest.first() == Some(&b'\\') {
+                    text = &rest[1..];
+                }
+            }
+        }
+    }
+    bytes
+}
+
+/// Kind of the exclude patterns; the default of mksquashfs is plain paths.
+pub fn exclude_kind(given: &Given) -> globs::Kind {
+    match () {
+        () if given.has("-regex") => globs::Kind::Regex,
+        () if given.has("-wildcards") => globs::Kind::Glob,
+        () => globs::Kind::Exact,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse::{Style, parse};
+    use super::*;
+    use std::ffi::OsString;
+
+    fn spec(args: &[&str]) -> Result<String> {
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        codec(&parse(&[ROWS], Style::OperandsFirst, &args).unwrap())
+    }
+
+    #[test]
+    fn options_of_the_codec_may_stand_before_it_or_without_it() {
+        assert_eq!(spec(&["-Xcompression-level", "7", "-comp", "zstd"]).unwrap(), "zstd:7");
+        assert_eq!(spec(&["-Xcompression-level", "3"]).unwrap(), "gzip:3");
+        assert_eq!(spec(&["-comp", "lz4", "-Xhc"]).unwrap(), "lz4hc");
+        let xz = ["-comp", "xz", "-Xbcj", "x86,arm", "-Xdict-size", "100%"];
+        assert_eq!(spec(&xz).unwrap(), "xz,dict=100%,bcj=x86+arm");
+        assert_eq!(spec(&["-comp", "lzo", "-Xalgorithm", "lzo1x_1_15"]).unwrap(), "lzo,variant=1_15");
+        assert_eq!(spec(&["-Xstrategy", "default,huffman_only"]).unwrap(), "gzip,strategy=default+huffman");
+    }
+
+    #[test]
+    fn two_codecs_and_options_of_another_one_are_refused() {
+        assert!(spec(&["-comp", "xz", "-comp", "gzip"]).is_err());
+        assert!(spec(&["-comp", "xz", "-comp", "xz"]).is_ok());
+        assert!(spec(&["-comp", "zstd", "-Xbcj", "x86"]).is_err());
+        assert!(spec(&["-comp", "none"]).is_err());
+    }
+
+    #[test]
+    fn values_of_attributes_may_be_coded() {
+        let value = |text: &str| xattr(text.as_bytes()).unwrap().1;
+        assert_eq!(value("user.a=b=c"), b"b=c");
+        assert_eq!(value("user.a=0x4142"), b"AB");
+        assert_eq!(value("user.a=0sSGVsbG8="), b"Hello");
+        assert_eq!(value("user.a=0ta\\000\\\\b"), b"a\0\\b");
+    }
+}

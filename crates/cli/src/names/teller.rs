@@ -1,0 +1,88 @@
+//! Progress as the tools print it.
+
+use packfs::{Progress, Stage};
+use packfs_terminal::progress::Bars;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Form of progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A bar, on a terminal only.
+    Bar,
+    /// Bare percentages on standard output, one a line.
+    Percentage,
+    /// None.
+    Silent,
+}
+
+/// Shows progress, and prints warnings as plain lines.
+pub struct Teller {
+    bars: Bars,
+    form: Form,
+    total: AtomicU64,
+    done: AtomicU64,
+    printed: AtomicU64,
+}
+
+impl Teller {
+    /// Starts; signals stop the work from now on.
+    pub fn new(form: Form) -> Self {
+        let printed = AtomicU64::new(u64::MAX);
+        let (total, done) = (AtomicU64::new(0), AtomicU64::new(0));
+        Teller { bars: Bars::new(form == Form::Bar), form, total, done, printed }
+    }
+
+    /// Ends; prints the last percentage.
+    pub fn finish(&self) {
+        self.bars.finish();
+        if self.form == Form::Percentage {
+            self.print(100);
+        }
+    }
+
+    /// Returns the exit code of a signal that stopped the work.
+    pub fn stopped(&self) -> Option<u8> {
+        self.bars.stopped_exit_code()
+    }
+
+    fn print(&self, percent: u64) {
+        if self.printed.swap(percent, Ordering::Relaxed) != percent {
+            // A closed pipe ends the program by the next write of the tool's own output.
+            let _ = std::io::Write::write_all(&mut std::io::stdout(), format!("{percent}\n").as_bytes());
+        }
+    }
+}
+
+impl Progress for Teller {
+    fn begin(&self, stage: Stage, files_total: u64, bytes_total: u64) {
+        self.bars.begin(stage, files_total, bytes_total);
+        let total = if matches!(stage, Stage::Data | Stage::Extract) { bytes_total } else { 0 };
+        self.total.store(total, Ordering::Relaxed);
+        self.done.store(0, Ordering::Relaxed);
+    }
+
+    fn advance(&self, files: u64, bytes_in: u64, bytes_out: u64) {
+        self.bars.advance(files, bytes_in, bytes_out);
+        let total = self.total.load(Ordering::Relaxed);
+        if self.form == Form::Percentage && total > 0 {
+            let done = self.done.fetch_add(bytes_in, Ordering::Relaxed).saturating_add(bytes_in);
+            // The last percent is that of the metadata.
+            self.print(done.saturating_mul(100).checked_div(total).unwrap_or(0).min(99));
+        }
+    }
+
+    fn part(&self, what: &str) {
+        self.bars.part(what);
+    }
+
+    fn warn(&self, message: &str) {
+        // No format of these tools has fractions of seconds.
+        if !message.starts_with("lost: times") {
+            self.bars.beside(|| anstream::eprintln!("{}", packfs::printable(message)));
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.bars.cancelled()
+    }
+}

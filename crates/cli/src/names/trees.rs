@@ -1,0 +1,137 @@
+//! Trees of several sources side by side, and changes of every node.
+
+use packfs::source::{Loaded, Notes, Shape};
+use packfs::{
+    ContentId, ContentReader, Contents, Error, ImagePath, Meta, Node, NodeId, NodeKind, Progress, Result,
+    Source, Tree, TreeBuilder, Xattrs,
+};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A node of a tree as it is changed.
+pub struct Edited {
+    /// Permissions, owner, time.
+    pub meta: Meta,
+    /// Extended attributes.
+    pub xattrs: Xattrs,
+}
+
+/// Rebuilds a tree. `change` is called once for each node, and leaves it out, with everything
+/// below, if it returns false.
+///
+/// Errors: those of building a tree.
+pub fn edited(
+    loaded: Loaded,
+    links: bool,
+    mut change: impl FnMut(&ImagePath, &Node, &mut Edited) -> Result<bool>,
+) -> Result<Loaded> {
+    let tree = &loaded.tree;
+    let mut builder = TreeBuilder::new(tree.node(NodeId::ROOT).meta);
+    let mut firsts: HashMap<NodeId, Option<ImagePath>> = HashMap::new();
+    let mut left_out: Option<ImagePath> = None;
+    let mut walk = tree.walk();
+    while let Some((path, id)) = walk.next() {
+        if left_out.as_ref().is_some_and(|above| path.starts_with(above)) {
+            continue;
+        }
+        let node = tree.node(id);
+        let is_linked = links && node.links > 1 && !node.is_dir();
+        if is_linked && let Some(Some(first)) = firsts.get(&id) {
+            builder.link(path, first.clone())?;
+            continue;
+        }
+        let mut edit = Edited { meta: node.meta, xattrs: tree.xattrs(node.xattrs).clone() };
+        if change(path, node, &mut edit)? {
+            builder.add(path, node.kind.clone(), edit.meta, edit.xattrs)?;
+            if is_linked {
+                firsts.insert(id, Some(path.clone()));
+            }
+        } else if node.is_dir() {
+            left_out = Some(path.clone());
+        }
+    }
+    Ok(Loaded { tree: builder.finish()?, contents: loaded.contents, notes: loaded.notes })
+}
+
+/// Returns an empty tree.
+pub fn empty(root: Meta) -> Result<Loaded> {
+    let tree = TreeBuilder::new(root).finish()?;
+    Ok(Loaded { tree, contents: Arc::new(Joined(Vec::new())), notes: Notes::default() })
+}
+
+/// Puts trees together; each becomes the directory or file at its place. Directories that several
+/// have come together. Directories above a place get the metadata that `above` returns.
+///
+/// Errors: those of building a tree.
+pub fn joined(
+    root: Meta,
+    parts: Vec<(ImagePath, Loaded)>,
+    above: &dyn Fn(&ImagePath) -> Option<Meta>,
+) -> Result<Loaded> {
+    let mut builder = TreeBuilder::new(root);
+    let (mut contents, mut notes, mut first_id) = (Vec::new(), Notes::default(), 0);
+    for (place, part) in parts {
+        let mut parent = ImagePath::root();
+        let depth = place.names().count();
+        for name in place.names().take(depth.saturating_sub(1)) {
+            parent.push(name);
+            if builder.find(&parent).is_none() {
+                builder.add(&parent, NodeKind::Directory, above(&parent).unwrap_or(root), Xattrs::new())?;
+            }
+        }
+        let behind = graft(&mut builder, &place, &part.tree, first_id)?;
+        contents.push((first_id, part.contents));
+        first_id = behind;
+        notes.left_out += part.notes.left_out;
+        notes.unreadable.extend(part.notes.unreadable);
+    }
+    Ok(Loaded { tree: builder.finish()?, contents: Arc::new(Joined(contents)), notes })
+}
+
+/// Adds a tree below a place; returns the first content number behind its own.
+fn graft(builder: &mut TreeBuilder, place: &ImagePath, tree: &Tree, first_id: u64) -> Result<u64> {
+    let (mut behind, mut firsts) = (first_id, HashMap::new());
+    let mut walk = tree.walk();
+    while let Some((path, id)) = walk.next() {
+        let mut at = place.clone();
+        path.names().for_each(|name| at.push(name));
+        let node = tree.node(id);
+        if let Some(first) = firsts.get(&id) {
+            builder.link(&at, ImagePath::clone(first))?;
+            continue;
+        }
+        if node.links > 1 && !node.is_dir() {
+            firsts.insert(id, at.clone());
+        }
+        let kind = match node.kind {
+            NodeKind::File { len, content } => {
+                let id = first_id.saturating_add(content.0);
+                behind = behind.max(id.saturating_add(1));
+                NodeKind::File { len, content: ContentId(id) }
+            }
+            ref kind => kind.clone(),
+        };
+        builder.add(&at, kind, node.meta, tree.xattrs(node.xattrs).clone())?;
+    }
+    Ok(behind)
+}
+
+/// Contents of several trees, by their first numbers.
+struct Joined(Vec<(u64, Arc<dyn Contents>)>);
+
+impl Contents for Joined {
+    fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
+        let found = self.0.iter().rev().find(|(first, _)| *first <= id.0);
+        let (first, contents) = found.ok_or_else(|| Error::failed(format!("no file with id {}", id.0)))?;
+        contents.open(ContentId(id.0 - first))
+    }
+}
+
+/// Loads one file or directory of this machine as the whole of a tree: a directory with all below
+/// it, or without; of any other file the tree holds it alone.
+///
+/// Errors: those of the source.
+pub fn load_one(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
+    Source::Entries(vec![PathBuf::from(path)]).load(shape, progress)
+}

@@ -1,0 +1,416 @@
+//! unsquashfs and sqfscat of squashfs-tools 4.7.
+
+use super::globs::{Kind, PathPatterns, regex};
+use super::listing::{Lines, Lister, directory_lens};
+use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, size};
+use super::teller::{Form, Teller};
+use super::{selected, superblock, unpseudo, usage, when};
+use crate::out::{Outcome, report};
+use packfs::read::LoadedVolume;
+use packfs::sink::{Existing, LossKind, UnpackOptions, UnpackReport};
+use packfs::{
+    Error, FileType, ImagePath, NodeId, NodeKind, OpenOptions, Opened, Progress, Result, ResultExt,
+    Timestamp, Tree,
+};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Exit code of what was done in part.
+const IN_PART: u8 = 2;
+
+const ROWS: &[Row] = &[
+    acts("-dest -d", Takes::One),
+    acts("-max-depth -max", Takes::One),
+    acts("-excludes", Takes::Nothing),
+    acts("-exclude-list -ex", Takes::List),
+    acts("-extract-file -e -ef", Takes::One),
+    acts("-exclude-file -excf -exc", Takes::One),
+    acts("-match", Takes::Nothing),
+    acts("-follow-symlinks -follow -L", Takes::Nothing),
+    acts("-missing-symlinks -missing", Takes::Nothing),
+    acts("-no-wildcards -no-wild", Takes::Nothing),
+    acts("-regex -r", Takes::Nothing),
+    acts("-all-time -all", Takes::One),
+    acts("-cat", Takes::Nothing),
+    acts("-force -f", Takes::Nothing),
+    acts("-pf -pseudo-file", Takes::One),
+    acts("-stat -s", Takes::Nothing),
+    acts("-info -i", Takes::Nothing),
+    acts("-linfo -li", Takes::Nothing),
+    acts("-ls -l", Takes::Nothing),
+    acts("-lls -ll", Takes::Nothing),
+    acts("-llnumeric -lln", Takes::Nothing),
+    acts("-lc", Takes::Nothing),
+    acts("-llc", Takes::Nothing),
+    acts("-full-precision -full", Takes::Nothing),
+    acts("-UTC", Takes::Nothing),
+    acts("-mkfs-time -fstime", Takes::Nothing),
+    acts("-no-xattrs -no", Takes::Nothing),
+    acts("-xattrs -x", Takes::Nothing),
+    acts("-user-xattrs -u", Takes::Nothing),
+    acts("-xattrs-exclude", Takes::One),
+    acts("-xattrs-include", Takes::One),
+    acts("-processors -p", Takes::One),
+    ignored("-mem -mem-percent -data-queue -da -frag-queue -fr", Takes::One),
+    acts("-quiet -q", Takes::Nothing),
+    acts("-no-progress -n", Takes::Nothing),
+    acts("-percentage", Takes::Nothing),
+    acts("-ignore-errors -ig", Takes::Nothing),
+    acts("-strict-errors -st", Takes::Nothing),
+    acts("-no-exit-code -no-exit", Takes::Nothing),
+    acts("-offset -o", Takes::One),
+    acts("-version -v --version", Takes::Nothing),
+    acts("-help -h --help", Takes::Nothing),
+    acts("-help-all -ha", Takes::Nothing),
+    acts("-help-option -ho", Takes::One),
+    acts("-help-section -hs", Takes::One),
+    ignored("-no-pager", Takes::Nothing),
+    ignored("-cols", Takes::One),
+];
+
+/// Runs unsquashfs.
+pub fn run(args: &[OsString]) -> Outcome {
+    let given = parse(&[ROWS], Style::OptionsFirst, args)?;
+    if let Some(outcome) = usage::squash("unsquashfs", &given, &[ROWS]) {
+        return outcome;
+    }
+    Job::new(given, "unsquashfs")?.run()
+}
+
+/// Runs sqfscat.
+pub fn run_cat(args: &[OsString]) -> Outcome {
+    let given = parse(&[ROWS], Style::OptionsFirst, args)?;
+    if let Some(outcome) = usage::squash("sqfscat", &given, &[ROWS]) {
+        return outcome;
+    }
+    let job = Job::new(given, "sqfscat")?;
+    job.cat(&job.open()?)
+}
+
+struct Job {
+    given: Given,
+    image: PathBuf,
+    names: Vec<Vec<u8>>,
+    dest: PathBuf,
+}
+
+impl Job {
+    fn new(mut given: Given, name: &str) -> Result<Self> {
+        if given.operands.is_empty() {
+            return Err(Error::usage(format!("SYNTAX: {name} [OPTIONS] FILESYSTEM [files]")));
+        }
+        let image = PathBuf::from(given.operands.remove(0));
+        let names = given.operands.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let dest = given.last("-dest").map_or_else(|| PathBuf::from("squashfs-root"), PathBuf::from);
+        Ok(Job { given, image, names, dest })
+    }
+
+    fn open(&self) -> Result<Opened> {
+        let offset = self.given.text("-offset")?.map(|text| size("-offset", text)).transpose()?.unwrap_or(0);
+        let jobs = self.given.number::<u16>("-processors")?.map_or(0, usize::from);
+        let image = &self.image;
+        std::fs::File::open(image).or_io(|| format!("Could not open {}", image.display()))?;
+        let opened = OpenOptions::new().offset(offset).jobs(jobs).outermost().open(image);
+        let opened = opened.map_err(|error| {
+            let text = format!("Can't find a valid SQUASHFS superblock on {}", image.display());
+            Error::failed(text).hint(error)
+        })?;
+        if !opened.format().name().starts_with("squashfs") {
+            let text = format!("Can't find a valid SQUASHFS superblock on {}", image.display());
+            return Err(Error::failed(text).hint(format!("it is {}", opened.format().name())));
+        }
+        Ok(opened)
+    }
+
+    fn run(&self) -> Outcome {
+        let opened = self.open()?;
+        let clock = if self.given.has("-UTC") { when::Clock::utc() } else { when::Clock::local() };
+        if self.given.has("-mkfs-time") {
+            println!("{}", superblock::Superblock::read(&opened)?.made_at);
+            return Ok(ExitCode::SUCCESS);
+        }
+        if self.given.has("-stat") {
+            print!("{}", superblock::Superblock::read(&opened)?.stat(&opened, &self.image, &clock)?);
+            return Ok(ExitCode::SUCCESS);
+        }
+        if self.given.has("-cat") {
+            return self.cat(&opened);
+        }
+        let is_list = ["-ls", "-lls", "-llnumeric", "-lc", "-llc"].iter().any(|name| self.given.has(name));
+        let is_quiet = self.given.has("-quiet");
+        let form = match () {
+            () if is_list => Form::Silent,
+            () if self.given.has("-percentage") => Form::Percentage,
+            () if self.given.has("-no-progress") || self.given.has("-info") => Form::Silent,
+            () => Form::Bar,
+        };
+        let teller = Teller::new(form);
+        let loaded = opened.load_what_is_there(&teller)?;
+        let damaged = loaded.faults.count() > 0;
+        let is_long = ["-lls", "-llnumeric", "-llc", "-linfo"].iter().any(|name| self.given.has(name));
+        let lens = if is_long { directory_lens(&loaded.tree) } else { HashMap::new() };
+        let loaded = self.chosen(&opened, loaded)?;
+        if let Some(file) = self.given.last("-pf") {
+            unpseudo::write(&opened, &loaded.tree, Path::new(file))?;
+            return Ok(ExitCode::from(u8::from(damaged)));
+        }
+        if is_list {
+            self.list(&loaded.tree, clock, &lens)?;
+            return Ok(ExitCode::from(self.code(damaged)));
+        }
+        if !is_quiet {
+            self.tell_start(&opened, &loaded.tree);
+        }
+        if self.given.has("-info") || self.given.has("-linfo") {
+            self.list(&loaded.tree, clock, &lens)?;
+        }
+        let result = self.unpack(&opened, &loaded, &teller);
+        teller.finish();
+        if let (Err(_), Some(code)) = (&result, teller.stopped()) {
+            return Ok(ExitCode::from(code));
+        }
+        let report = result?;
+        if !is_quiet {
+            print!("{}", created(&loaded.tree));
+        }
+        let lost = self.tell_losses(&report);
+        Ok(ExitCode::from(self.code(damaged || lost)))
+    }
+
+    fn code(&self, in_part: bool) -> u8 {
+        if in_part && !self.given.has("-no-exit-code") { IN_PART } else { 0 }
+    }
+
+    fn list(&self, tree: &Tree, clock: when::Clock, lens: &HashMap<ImagePath, usize>) -> Result<()> {
+        let given = &self.given;
+        let lines = match () {
+            () if given.has("-ls") || given.has("-lc") || given.has("-info") => Lines::Names,
+            () if given.has("-llnumeric") => Lines::Numbers,
+            () => Lines::Long,
+        };
+        let is_concise = given.has("-lc") || given.has("-llc");
+        let lister = Lister {
+            prefix: &self.dest,
+            lines,
+            is_concise,
+            is_full: given.has("-full-precision"),
+            clock,
+            lens,
+        };
+        lister.print(tree)
+    }
+
+    fn kind(&self) -> Kind {
+        let is_plain =
+            ["-no-wildcards", "-follow-symlinks", "-match"].iter().any(|name| self.given.has(name));
+        match () {
+            () if self.given.has("-regex") => Kind::Regex,
+            () if is_plain => Kind::Exact,
+            () => Kind::Glob,
+        }
+    }
+
+    /// Returns the part of the tree that is asked for.
+    fn chosen(&self, opened: &Opened, loaded: LoadedVolume) -> Result<LoadedVolume> {
+        let (mut extract, mut exclude) = (PathPatterns::default(), PathPatterns::default());
+        let kind = self.kind();
+        let is_exclude = self.given.has("-excludes");
+        for name in &self.names {
+            if is_exclude {
+                exclude.add(name, kind)?;
+            } else if kind == Kind::Exact {
+                for path in self.followed(opened, &loaded.tree, name)? {
+                    extract.add(path.as_bytes(), kind)?;
+                }
+            } else {
+                extract.add(name, kind)?;
+            }
+        }
+        for (option, list) in [("-extract-file", &mut extract), ("-exclude-file", &mut exclude)] {
+            for file in self.given.all(option) {
+                let text = std::fs::read(file).or_io(|| format!("cannot open {file:?}"))?;
+                let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_start);
+                let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+                lines.try_for_each(|line| list.add(line, kind))?;
+            }
+        }
+        self.given.all("-exclude-list").try_for_each(|name| exclude.add(name.as_bytes(), kind))?;
+        let depth = self.given.number::<usize>("-max-depth")?.unwrap_or(usize::MAX);
+        let time = self.given.text("-all-time")?.map(|text| when::seconds("-all-time", text)).transpose()?;
+        let compiled = |name: &str| self.given.last(name).map(|text| regex(text.as_bytes())).transpose();
+        let (without, only) = (compiled("-xattrs-exclude")?, compiled("-xattrs-include")?);
+        let is_user = self.given.has("-user-xattrs");
+        let has_extract = !extract.is_empty();
+        selected::selected(loaded, |path, node, edit| {
+            let wanted = !has_extract
+                || path.is_root()
+                || extract.cover(path)
+                || node.is_dir() && extract.lead_through(path);
+            if !wanted || path.names().count() > depth || exclude.cover(path) {
+                return false;
+            }
+            edit.meta.mtime = time.map_or(edit.meta.mtime, Timestamp::from_seconds);
+            edit.xattrs.retain(|name, _| {
+                without.as_ref().is_none_or(|regex| !regex.is_match(name))
+                    && only.as_ref().is_none_or(|regex| regex.is_match(name))
+                    && (!is_user || name.starts_with(b"user."))
+            });
+            true
+        })
+    }
+
+    /// Returns a path, and with `-follow-symlinks` all links on the way to its end.
+    fn followed(&self, opened: &Opened, tree: &Tree, name: &[u8]) -> Result<Vec<ImagePath>> {
+        let unresolved =
+            || Error::failed(format!("Extract filename {} can't be resolved", packfs::escaped(name)));
+        let path = ImagePath::parse(name)?;
+        let must = self.given.has("-match") || self.given.has("-missing-symlinks");
+        if !self.given.has("-follow-symlinks") {
+            return match tree.find(&path) {
+                None if must => Err(unresolved()),
+                _ => Ok(vec![path]),
+            };
+        }
+        let found = selected::with_links(tree, &path);
+        if must && opened.resolve(&path).is_err() {
+            return Err(unresolved());
+        }
+        Ok(found)
+    }
+
+    fn tell_start(&self, opened: &Opened, tree: &Tree) {
+        let jobs = self.given.number::<u16>("-processors").ok().flatten().map(usize::from);
+        let count = jobs.filter(|jobs| *jobs > 0).unwrap_or_else(packfs::processor_count);
+        println!("Parallel unsquashfs: Using {count} processor{}", if count == 1 { "" } else { "s" });
+        let block =
+            superblock::Superblock::read(opened).map_or(1 << 17, |found| u64::from(found.block_size)).max(1);
+        let lens =
+            tree.nodes().map(|(_, node)| if let NodeKind::File { len, .. } = node.kind { len } else { 0 });
+        let blocks = lens.fold(0_u64, |sum, len| sum.saturating_add(len.div_ceil(block)));
+        let inodes = tree.nodes().filter(|(_, node)| !node.is_dir()).count();
+        println!("{inodes} inodes ({blocks} blocks) to write\n");
+    }
+
+    fn unpack(&self, opened: &Opened, loaded: &LoadedVolume, teller: &dyn Progress) -> Result<UnpackReport> {
+        let is_strict = self.given.has("-strict-errors");
+        let options = UnpackOptions {
+            existing: if self.given.has("-force") { Existing::Replace } else { Existing::Refuse },
+            xattrs: self.given.switched("-xattrs", "-no-xattrs", true),
+            strict: is_strict,
+            fail_fast: is_strict,
+            ..UnpackOptions::default()
+        };
+        let dest = if self.dest.as_os_str().is_empty() { Path::new("/") } else { &self.dest };
+        packfs::sink::unpack(opened.engine(), loaded, dest, &options, teller)
+    }
+
+    /// Prints what could not be restored; true if the exit code tells it.
+    fn tell_losses(&self, report: &UnpackReport) -> bool {
+        let mut told = false;
+        for row in &report.not_restored {
+            let what = match row.kind {
+                LossKind::Device => "create_inode: failed to create character device",
+                LossKind::SpecialFile => "create_inode: failed to create fifo",
+                LossKind::Xattr => "write_xattr: failed to write xattrs of",
+                // Ordinary users get their own files, as ever.
+                _ if !packfs::mount::is_root() => continue,
+                _ => "set_attributes: failed to set attributes of",
+            };
+            told = true;
+            for example in &row.examples {
+                let path = self.dest.join(std::ffi::OsStr::from_bytes(example.path.as_bytes()));
+                anstream::eprintln!("{what} {}, because {}", path.display(), example.why);
+            }
+            let more = row.count.saturating_sub(row.examples.len() as u64);
+            if more > 0 {
+                anstream::eprintln!("{what} {more} more files");
+            }
+        }
+        told && !self.given.has("-ignore-errors")
+    }
+
+    fn cat(&self, opened: &Opened) -> Outcome {
+        let loaded = opened.load_what_is_there(&report::PrintWarnings)?;
+        let mut out = report::stdout_bytes()?;
+        let (kind, mut failed) = (self.kind(), false);
+        for name in &self.names {
+            let mut patterns = PathPatterns::default();
+            patterns.add(name, kind)?;
+            let shown = packfs::escaped(name).to_string();
+            let depth = ImagePath::parse(name).map_or(0, |path| path.names().count());
+            let found = matching(&loaded.tree, &patterns, depth);
+            if found.is_empty() {
+                anstream::eprintln!("cat: no matches for /{}", shown.trim_start_matches('/'));
+                failed = true;
+            }
+            for path in found {
+                match opened.resolve(&path).and_then(|id| opened.volume().inode(id)) {
+                    Ok(inode) if inode.kind.file_type() == FileType::Directory => {
+                        anstream::eprintln!("cat: /{path} is a directory");
+                        failed = true;
+                    }
+                    Ok(inode) if inode.kind.file_type() == FileType::File => {
+                        opened.copy_file(&path, &mut out)?;
+                    }
+                    _ => {
+                        anstream::eprintln!("cat: /{path} is not a regular file");
+                        failed = true;
+                    }
+                }
+            }
+        }
+        out.flush().or_io(report::cannot_write)?;
+        Ok(ExitCode::from(self.code(failed)))
+    }
+}
+
+/// Returns the paths of a depth that match.
+fn matching(tree: &Tree, patterns: &PathPatterns, depth: usize) -> Vec<ImagePath> {
+    let (mut walk, mut found) = (tree.walk(), Vec::new());
+    while let Some((path, _)) = walk.next() {
+        if path.names().count() == depth && patterns.cover(path) {
+            found.push(path.clone());
+        }
+    }
+    found
+}
+
+/// Returns the closing lines.
+fn created(tree: &Tree) -> String {
+    let mut counts = [0_u64; 7];
+    let (mut names, mut walk) = (0_u64, tree.walk());
+    while let Some((_, id)) = walk.next() {
+        names += u64::from(!tree.node(id).is_dir());
+    }
+    for (id, node) in tree.nodes() {
+        let row = match node.kind.file_type() {
+            FileType::File => 0,
+            FileType::Directory => 1,
+            FileType::Symlink => 2,
+            FileType::BlockDevice | FileType::CharDevice => 3,
+            FileType::Fifo => 4,
+            FileType::Socket => 5,
+        };
+        counts[row] += 1;
+        counts[6] += u64::from(!node.is_dir() && id != NodeId::ROOT);
+    }
+    counts[6] = names.saturating_sub(counts[6]);
+    let words = [
+        ("file", "files"),
+        ("directory", "directories"),
+        ("symlink", "symlinks"),
+        ("device", "devices"),
+        ("fifo", "fifos"),
+        ("socket", "sockets"),
+        ("hardlink", "hardlinks"),
+    ];
+    let lines = words
+        .iter()
+        .zip(counts)
+        .map(|((one, many), count)| format!("created {count} {}\n", if count == 1 { one } else { many }));
+    std::iter::once("\n".to_owned()).chain(lines).collect()
+}

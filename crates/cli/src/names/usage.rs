@@ -1,0 +1,53 @@
+//! Help and versions of the tools, from their tables.
+
+use super::parse::{Effect, Given, Row};
+use super::squash::CODECS;
+use crate::out::Outcome;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+/// Version of squashfs-tools whose command lines are read.
+const SQUASHFS_TOOLS: &str = "4.7.5";
+
+/// Answers options of help and version of a tool of squashfs-tools.
+pub fn squash(name: &str, given: &Given, rows: &[&[Row]]) -> Option<Outcome> {
+    if given.has("-version") {
+        println!("{name} version {SQUASHFS_TOOLS} (packfs {})", env!("CARGO_PKG_VERSION"));
+        return Some(Ok(ExitCode::SUCCESS));
+    }
+    if given.has("-mem-default") {
+        println!("512");
+        return Some(Ok(ExitCode::SUCCESS));
+    }
+    let helps = ["-help", "-help-all", "-help-option", "-help-section", "-help-comp", "-Xhelp"];
+    if !helps.iter().any(|help| given.has(help)) {
+        return None;
+    }
+    let reads = name == "unsquashfs" || name == "sqfscat";
+    let operands = match name {
+        "mksquashfs" => "source1 source2 ...  FILESYSTEM [OPTIONS] [-e list of exclude dirs/files]",
+        "sqfstar" => "[OPTIONS] FILESYSTEM [list of exclude dirs/files]",
+        _ => "[OPTIONS] FILESYSTEM [files]",
+    };
+    print!("SYNTAX: {name} {operands}\n\n{}", table(rows));
+    println!("\n{} available:", if reads { "Decompressors" } else { "Compressors" });
+    for codec in CODECS {
+        println!("\t{codec}{}", if codec == "gzip" && !reads { " (default)" } else { "" });
+    }
+    Some(Ok(ExitCode::SUCCESS))
+}
+
+/// Returns the options of a table, one a line, with what becomes of them.
+pub fn table(rows: &[&[Row]]) -> String {
+    let mut text = String::new();
+    for row in rows.iter().copied().flatten() {
+        let note = match row.effect() {
+            Effect::Acts => String::new(),
+            Effect::Ignored => "  (accepted, without effect)".to_owned(),
+            Effect::Refused(instead) => format!("  (not supported: {instead})"),
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {}{}{note}", row.names().replace(' ', ", "), row.value());
+    }
+    text
+}
