@@ -16,9 +16,9 @@ const COLUMNS: usize = 25;
 pub enum Lines {
     /// Paths alone.
     Names,
-    /// As `ls -l`.
+    /// Lines of `ls -l`.
     Long,
-    /// As `ls -ln`.
+    /// Lines of `ls -ln`.
     Numbers,
 }
 

@@ -155,7 +155,7 @@ fn host_meta(path: &Path) -> Option<Meta> {
     })
 }
 
-/// Returns the root of several sources: for everybody, of this user, from now.
+/// Returns the root of several sources: writable by all, of this user, from now.
 fn own_root() -> Meta {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let owner = Owner { uid: rustix::process::getuid().as_raw(), gid: rustix::process::getgid().as_raw() };
