@@ -286,7 +286,7 @@ impl FsConfig {
         edit.meta.owner = Owner { uid: *uid, gid: *gid };
         edit.meta.mode = *mode;
         if *capabilities != 0 {
-            // Revision 2 with the effective flag (linux/capability.h): permitted and inheritable sets.
+            // Revision 2 with the effective flag (linux/capability.h): permitted, inheritable.
             let (low, high) =
                 ((*capabilities as u32).to_le_bytes(), ((*capabilities >> 32) as u32).to_le_bytes());
             let value = [&0x0200_0001_u32.to_le_bytes()[..], &low, &[0; 4], &high, &[0; 4]].concat();
