@@ -1,6 +1,6 @@
 //! Decodes all file data of an image, on all cores, and reports errors.
 
-use packfs_core::{Error, ErrorKind, NodeId, NodeKind, Progress, Result, Stage, escaped};
+use packfs_core::{Error, ErrorKind, NodeId, NodeKind, Progress, Result, Stage, escaped, range_at};
 use packfs_format::{ExtentFrom, Finding, Severity};
 use packfs_read::{LoadedVolume, PieceSink, ReadEngine, Wanted};
 use std::collections::BTreeMap;
@@ -71,7 +71,10 @@ fn unvouched(engine: &ReadEngine, wanted: &[Wanted]) -> u64 {
         let _ = engine.volume().extents(file.id, 0..file.len, &mut |extent| {
             let is_raw = match extent.from {
                 ExtentFrom::Hole => false,
-                ExtentFrom::Stored(_) => true,
+                ExtentFrom::Stored(at) => {
+                    let verified = engine.volume().verifies(range_at(at, extent.len));
+                    !verified.unwrap_or(false)
+                }
                 ExtentFrom::Block { block, .. } => block.algorithm.is_none(),
             };
             bytes = bytes.saturating_add(if is_raw { extent.len } else { 0 });

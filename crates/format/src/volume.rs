@@ -281,6 +281,13 @@ pub trait Volume: Send + Sync {
         None
     }
 
+    /// True if the bytes at `stored` of the data image have a checksum that is verified when they
+    /// are read.
+    fn verifies(&self, stored: Range<u64>) -> Result<bool> {
+        let _ = stored;
+        Ok(false)
+    }
+
     /// The files that are images themselves, where the volume is no more than what holds them: a
     /// compressed disk, a table of partitions. Callers that open such a volume usually want the
     /// image inside.

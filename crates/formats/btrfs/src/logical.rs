@@ -92,6 +92,15 @@ impl Fs {
         Ok(item.filter(|item| is_sums(item) && self.sums_in(item).contains(&at)))
     }
 
+    /// True for tree blocks, and for sectors with a checksum.
+    pub(crate) fn verifies(&self, at: u64) -> Result<bool> {
+        let sector_len = u64::from(self.store.super_block().sector_len);
+        let sector = at.saturating_sub(at.checked_rem(sector_len).unwrap_or(0));
+        let chunk = self.store.chunks.of(at)?;
+        let is_summed = chunk.kind & DATA == 0 || Sums::new(self).of(sector)?.is_some();
+        Ok(is_summed || chunk.kind & METADATA != 0 && self.is_node(sector))
+    }
+
     /// Reads bytes that lie in one chunk.
     fn read_in_chunk(&self, chunk: &Chunk, at: u64, buf: &mut [u8]) -> Result<()> {
         if chunk.kind & DATA == 0 {

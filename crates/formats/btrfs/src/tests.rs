@@ -440,6 +440,31 @@ fn refuses_extents() {
 }
 
 #[test]
+fn data_with_a_checksum_is_known() {
+    let editor = Editor::new(MIXED);
+    let volume = editor.open().unwrap();
+    let mut places = Vec::new();
+    for name in ["reserved", "small", "text"] {
+        volume
+            .extents(InodeId(editor.inode(name)), 0..u64::MAX, &mut |extent| {
+                match extent.from {
+                    ExtentFrom::Stored(at) => places.push(at),
+                    ExtentFrom::Block { block, .. } => places.push(block.offset),
+                    ExtentFrom::Hole => {}
+                }
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+    }
+    assert!(places.len() > 2, "{places:?}");
+    assert!(places.iter().all(|at| volume.verifies(*at..at + 1).unwrap()), "{places:?}");
+    let sums = volume.fs.sums.as_ref().unwrap();
+    let items = sums.items_of(&volume.fs.store, tree::CHECKSUM_OBJECT, kind::EXTENT_CSUM, 0);
+    let end = items.map(|item| volume.fs.sums_in(&item.unwrap()).end).max().unwrap();
+    assert!(!volume.verifies(end..end + 1).unwrap() || volume.fs.store.any_node(end, None).is_ok());
+}
+
+#[test]
 fn damaged_data_is_refused_and_a_damaged_block_healed_by_its_copy() {
     let editor = Editor::new(MIXED);
     let binary = editor.inode("binary");
@@ -471,4 +496,62 @@ fn damaged_data_is_refused_and_a_damaged_block_healed_by_its_copy() {
     assert!(list(&volume, volume.root()).unwrap().len() > 15);
     let found = findings(&volume);
     assert!(found.len() == 1 && found[0].contains("copies of tree blocks are damaged, others are intact"));
+}
+
+/// Mutated images of each kind that a test tries; `cargo xtask mutate btrfs` tries more.
+const MUTATIONS: u64 = 300;
+
+/// Uses all of a volume; whatever it holds, this ends without a panic.
+fn use_all(volume: &BtrfsVolume) {
+    let mut open = vec![volume.root()];
+    let mut count = 0;
+    while let Some(dir) = open.pop() {
+        let _ = volume.read_dir(dir, DirCursor(0), &mut |entry, _| {
+            count += 1;
+            let _ = volume.lookup(dir, &entry.name);
+            match volume.inode(entry.id).map(|inode| inode.kind) {
+                Ok(packfs_format::InodeKind::Directory) if open.len() < 1000 => open.push(entry.id),
+                Ok(packfs_format::InodeKind::File { .. }) => drop(read(volume, entry.id)),
+                Ok(packfs_format::InodeKind::Symlink) => drop(volume.read_link(entry.id)),
+                _ => {}
+            }
+            let _ = volume.xattrs(entry.id);
+            let _ = volume.stored_extents(entry.id, 0, &mut |_| ControlFlow::Continue(()));
+            if count < 5000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        if count >= 5000 {
+            break;
+        }
+    }
+    let _ = volume.check(&mut |_| {});
+    let _ = volume.space();
+    let _ = volume.facts();
+}
+
+#[test]
+fn mutated_images_never_panic_or_loop() {
+    let mut random = packfs_testkit::Random::new(7);
+    let mut below = |end: usize| random.below(end as u64) as usize;
+    for image in [MIXED, DUP] {
+        let nodes = Editor::new(image).nodes();
+        for _ in 0..MUTATIONS {
+            let mut editor = Editor::new(image);
+            for _ in 0..1 + below(3) {
+                let at = match below(8) {
+                    0 => SUPER + 32 + below(SUPER_LEN - 32),
+                    // Headers and keys of a block, or all of it.
+                    1..=4 => nodes[below(nodes.len())] + 32 + below(400),
+                    _ => nodes[below(nodes.len())] + 32 + below(NODE_LEN - 40),
+                };
+                let value = [0, 1, 0x7f, 0x80, 0xff, below(256) as u8][below(6)];
+                let len = [1, 1, 1, 2, 4, 8][below(6)];
+                editor.bytes[at..at + len].fill(value);
+            }
+            nodes.iter().for_each(|node| editor.sum(*node, NODE_LEN));
+            editor.sum(SUPER, SUPER_LEN);
+            if let Ok(volume) = editor.open() {
+                use_all(&volume);
+            }
+        }
+    }
 }

@@ -160,6 +160,11 @@ impl Volume for BtrfsVolume {
         Some(Arc::new(LogicalImage::new(Arc::clone(&self.fs), self.image.name())))
     }
 
+    /// An extent has checksums for all of its sectors or for none.
+    fn verifies(&self, stored: Range<u64>) -> Result<bool> {
+        self.fs.verifies(stored.start)
+    }
+
     fn warnings(&self) -> Vec<String> {
         self.fs.warnings.clone()
     }
