@@ -10,13 +10,14 @@ use packfs::Silent;
 use packfs_testkit::Random;
 
 /// Kinds of cases: images of a format, images within containers, or integrity data of images.
-pub const KINDS: [&str; 9] = [
+pub const KINDS: [&str; 10] = [
     "squashfs",
     "squashfs-legacy",
     "erofs",
     "cramfs",
     "iso9660",
     "romfs",
+    "ext4",
     "containers",
     "recovery",
     "verity",
@@ -208,6 +209,7 @@ mod tests {
             ),
             ("cramfs", &["superblock", "inode", "name", "block pointer", "block length"]),
             ("romfs", &["superblock", "header", "name"]),
+            ("ext4", &["superblock", "descriptor", "inode", "block field", "attributes", "node", "entry"]),
             (
                 "iso9660",
                 &[

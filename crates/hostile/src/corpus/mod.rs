@@ -133,6 +133,13 @@ const ROMFS_READ: [Found; 2] = [
     ("aligned", include_bytes!("../../../../testdata/legacy/romfs-aligned.romfs")),
 ];
 
+/// Extents and block maps, with checksums and without, and inline data.
+const EXT4_READ: [Found; 3] = [
+    ("checksums", include_bytes!("../../../../testdata/legacy/ext4.ext4")),
+    ("inline data", include_bytes!("../../../../testdata/legacy/ext4-inline.ext4")),
+    ("revision 0", include_bytes!("../../../../testdata/legacy/ext2.ext2")),
+];
+
 /// Both versions of zisofs, both trees, and what boots. Small files take a sector each, so there
 /// are few.
 const ISO9660: [Row; 3] = [
@@ -141,8 +148,8 @@ const ISO9660: [Row; 3] = [
     ("gzip", 32 << 10, &[("joliet", "long"), ("boot", "noise"), ("efi-boot", "shifted")]),
 ];
 
-/// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs`, `iso9660` or `romfs`,
-/// or the [`containers()`], packed in `folder`.
+/// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs`, `iso9660`, `romfs` or
+/// `ext4`, or the [`containers()`], packed in `folder`.
 ///
 /// # Errors
 /// As of packing.
@@ -153,6 +160,7 @@ pub fn images(format: &str, folder: &Path) -> Result<Vec<Base>> {
         "cramfs" => (&CRAMFS, &CRAMFS_READ),
         "iso9660" => (&ISO9660, &[]),
         "romfs" => (&[], &ROMFS_READ),
+        "ext4" => (&[], &EXT4_READ),
         "containers" => return containers(folder),
         _ => (&SQUASHFS, &[]),
     };

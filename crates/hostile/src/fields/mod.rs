@@ -7,6 +7,7 @@
 mod containers;
 pub(crate) mod cramfs;
 mod erofs;
+pub(crate) mod ext;
 pub(crate) mod iso9660;
 pub(crate) mod recovery;
 pub(crate) mod romfs;
@@ -60,6 +61,8 @@ pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
         cramfs::fields(image)
     } else if romfs::is_one(image) {
         romfs::fields(image)
+    } else if ext::is_one(image) {
+        ext::fields(image)
     } else if iso9660::is_one(image) {
         iso9660::fields(image)
     } else if image.starts_with(b"#!/bin/sh\n#V") {
