@@ -85,7 +85,7 @@ Examples:
   packfs info --space root.sqfs            the owner of every byte
   packfs info --html root.html root.sqfs   the same as a map, for a browser
   packfs info --json root.sqfs | jq -r .facts.codec
-  packfs info --compression disk.img       bytes on disk by codec, as compsize does
+  packfs info --compression disk.img       bytes by codec, as by compsize
   packfs info --scan firmware.bin          every image in a file
   packfs info --manifest root.sqfs > root.manifest
   packfs info --manifest rootfs > m        edit m, then packfs pack m root.sqfs";
