@@ -40,6 +40,8 @@ static FORMATS: &[&dyn Format] = &[
     &packfs_format_disks::Vmdk,
     #[cfg(feature = "disks")]
     &packfs_format_disks::Vdi,
+    #[cfg(feature = "lvm")]
+    &packfs_format_lvm::Lvm,
     #[cfg(feature = "partitions")]
     &packfs_format_partitions::Partitions,
 ];

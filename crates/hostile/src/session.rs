@@ -139,7 +139,7 @@ mod tests {
         for format in packfs::formats::all() {
             let is_container = matches!(
                 format.name(),
-                "cloop" | "qcow2" | "partitions" | "android-sparse" | "vhd" | "vhdx" | "vmdk" | "vdi"
+                "cloop" | "qcow2" | "partitions" | "android-sparse" | "vhd" | "vhdx" | "vmdk" | "vdi" | "lvm"
             );
             assert!(is_container || KINDS.contains(&format.name()), "{} has no inputs", format.name());
         }

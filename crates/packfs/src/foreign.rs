@@ -182,7 +182,6 @@ const ROWS: &[Row] = &[
         b"LUKS\xba\xbe",
         Advice::Convert("sudo cryptsetup open --readonly FILE NAME, with /dev/mapper/NAME as IMAGE,"),
     ),
-    row("an LVM physical volume", 512, b"LABELONE", Advice::Scan),
     row("a virtual disk (VMDK)", 0, b"COWD", QEMU),
     row("a virtual disk (VMDK, its description)", 0, b"# Disk DescriptorFile", QEMU),
     row("an Android boot image", 0, b"ANDROID!", Advice::Scan),

@@ -1,0 +1,134 @@
+//! Labels and headers of physical volumes, and the newest text in their areas of metadata.
+
+use crate::corruption::Corruption;
+use crate::disk::*;
+use packfs_core::{Image, Result, range_at, usize_of};
+use std::mem::size_of;
+use std::ops::Range;
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+/// Sectors that may have a label.
+const LABEL_SECTORS: u64 = 4;
+/// Longest text: LVM2 makes areas of 1 MiB.
+const TEXT_MAX: u64 = 16 << 20;
+/// Most areas of either kind.
+const AREAS_MAX: usize = 16;
+
+/// A label and its offset; `None` if there is none.
+pub(crate) fn find(image: &dyn Image) -> Result<Option<(u64, Label)>> {
+    for sector in 0..LABEL_SECTORS {
+        let at = sector.saturating_mul(SECTOR_LEN);
+        if range_at(at, SECTOR_LEN).end > image.len() {
+            break;
+        }
+        let mut label = Label::new_zeroed();
+        image.read_exact_at(at, label.as_mut_bytes())?;
+        if label.id == LABEL && label.kind == LABEL_KIND && label.sector.get() == sector {
+            return Ok(Some((at, label)));
+        }
+    }
+    Ok(None)
+}
+
+/// A physical volume.
+pub(crate) struct Physical {
+    pub(crate) uuid: String,
+    /// Its areas of metadata.
+    areas: Vec<Range<u64>>,
+    pub(crate) label: Range<u64>,
+}
+
+/// LVM2's checksum: CRC-32 with a seed of its own, and without inversions.
+pub(crate) fn checksum(bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(!CHECKSUM_SEED);
+    hasher.update(bytes);
+    !hasher.finalize()
+}
+
+impl Physical {
+    /// Reads label and header.
+    ///
+    /// Errors: `Corrupt`, `Io`.
+    pub(crate) fn read(image: &dyn Image) -> Result<Physical> {
+        let (at, label) = find(image)?.ok_or(Corruption::NoLabel)?;
+        let found = label.offset.get();
+        let mut sector = vec![0; usize_of(SECTOR_LEN)];
+        image.read_exact_at(at, &mut sector)?;
+        let rest = sector.get(usize_of(found.into())..).filter(|_| found >= 32);
+        let Some(Ok((header, lists))) = rest.map(Header::read_from_prefix) else {
+            return Err(Corruption::LabelOffset { found }.into());
+        };
+        let mut rows =
+            lists.chunks_exact(size_of::<Area>()).filter_map(|row| Area::read_from_bytes(row).ok());
+        // Data first, then metadata, each list with zeros at its end.
+        for _ in rows.by_ref().take(AREAS_MAX).take_while(|area| area.at.get() != 0) {}
+        let metadata = rows.take(AREAS_MAX).take_while(|area| area.at.get() != 0);
+        let areas = metadata.map(|area| range_at(area.at.get(), area.len.get())).collect();
+        Ok(Physical { uuid: text_of(&header.uuid), areas, label: range_at(at, SECTOR_LEN) })
+    }
+
+    /// Returns the areas of metadata.
+    pub(crate) fn areas(&self) -> &[Range<u64>] {
+        &self.areas
+    }
+
+    /// The first sound text of its areas; `None` if it has no area that is used.
+    ///
+    /// Errors: `Corrupt` if no area is sound, `Io`.
+    pub(crate) fn text(&self, image: &dyn Image) -> Result<Option<Vec<u8>>> {
+        let mut fault = None;
+        for area in &self.areas {
+            match area_text(image, area) {
+                Ok(Some(text)) => return Ok(Some(text)),
+                Ok(None) => {}
+                Err(error) => fault = fault.or(Some(error)),
+            }
+        }
+        match fault {
+            Some(fault) => Err(fault),
+            None => Ok(None),
+        }
+    }
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    packfs_core::escaped(bytes).to_string()
+}
+
+fn area_text(image: &dyn Image, area: &Range<u64>) -> Result<Option<Vec<u8>>> {
+    let (at, limit) = (area.start, image.len());
+    let len = packfs_core::len_of(area);
+    if area.end > limit || len < AREA_HEADER_LEN as u64 {
+        return Err(Corruption::AreaPlace { at, len, limit }.into());
+    }
+    let mut bytes = vec![0; AREA_HEADER_LEN];
+    image.read_exact_at(at, &mut bytes)?;
+    let Ok((header, _)) = AreaHeader::read_from_prefix(&bytes) else {
+        return Err(Corruption::AreaMagic { at }.into());
+    };
+    if header.magic != AREA_MAGIC {
+        return Err(Corruption::AreaMagic { at }.into());
+    }
+    let (found, computed) = (header.checksum.get(), checksum(bytes.get(4..).unwrap_or_default()));
+    if found != computed {
+        return Err(Corruption::AreaChecksum { at, found, computed }.into());
+    }
+    let (text_at, text_len) = (header.text_at.get(), header.text_len.get());
+    if text_at == 0 || text_len == 0 || header.flags.get() & IGNORED != 0 {
+        return Ok(None);
+    }
+    let max = TEXT_MAX.min(len.saturating_sub(AREA_HEADER_LEN as u64));
+    if text_len > max || !(AREA_HEADER_LEN as u64..len).contains(&text_at) {
+        return Err(Corruption::TextPlace { at: text_at, len: text_len, max }.into());
+    }
+    // The area is a ring: a text goes on after its header.
+    let mut text = vec![0; usize_of(text_len)];
+    let (first, second) = text.split_at_mut(usize_of(text_len.min(len.saturating_sub(text_at))));
+    image.read_exact_at(at.saturating_add(text_at), first)?;
+    image.read_exact_at(at.saturating_add(AREA_HEADER_LEN as u64), second)?;
+    let (found, computed) = (header.text_checksum.get(), checksum(&text));
+    if found != computed {
+        return Err(Corruption::TextChecksum { found, computed }.into());
+    }
+    Ok(Some(text))
+}
