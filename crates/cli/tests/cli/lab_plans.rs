@@ -75,7 +75,8 @@ fn an_earlier_image_is_the_base_of_the_next() {
 fn plans_are_listed_with_their_cases_and_targets() {
     let fixture = Fixture::new();
     let all = fixture.run(["lab", "plan", "list"]);
-    for name in ["pack ", "unpack ", "mount ", "kernel ", "goals ", "sizes ", "legacy ", "growth "] {
+    for name in ["pack ", "unpack ", "disks ", "mount ", "kernel ", "goals ", "sizes ", "legacy ", "growth "]
+    {
         assert!(all.done().text().lines().any(|line| line.starts_with(name)), "{name}: {}", all.text());
     }
     let pack = fixture.run(["lab", "plan", "list", "pack"]);

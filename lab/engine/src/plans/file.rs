@@ -55,6 +55,8 @@ pub struct Side {
 pub struct Target {
     /// Time, as a part of the rival's.
     pub wall: Option<f64>,
+    /// Time, in seconds.
+    pub seconds: Option<f64>,
     /// Processor time, as a part of the rival's.
     pub cpu: Option<f64>,
     /// Length of the image, as a part of the rival's.
@@ -78,6 +80,7 @@ impl fmt::Display for Target {
         };
         let parts = [
             part("time", self.wall),
+            self.seconds.map(|most| format!("time at most {most} s")),
             part("processor time", self.cpu),
             part("size", self.size),
             self.bytes.map(|most| format!("size at most {most} bytes")),

@@ -22,8 +22,18 @@ macro_rules! built_in {
 }
 
 /// Plans that come with the lab: name and text.
-const PLANS: [(&str, &str); 9] =
-    built_in!["pack", "pack-slow", "unpack", "mount", "kernel", "goals", "sizes", "legacy", "growth"];
+const PLANS: [(&str, &str); 10] = built_in![
+    "pack",
+    "pack-slow",
+    "unpack",
+    "disks",
+    "mount",
+    "kernel",
+    "goals",
+    "sizes",
+    "legacy",
+    "growth"
+];
 
 /// All plans that come with the lab.
 ///

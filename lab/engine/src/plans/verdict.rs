@@ -43,17 +43,23 @@ impl Target {
         let part = |what, unit, figure, most: Option<f64>| {
             most.map(|most| Limit { what, unit, figure, most, absolute: None })
         };
-        let bytes = |what, figure, most: Option<u64>| {
-            let absolute = most.map(as_figure);
-            absolute.map(|_| Limit { what, unit: Unit::Bytes, figure, most: 1.0, absolute })
+        let absolute = |what, unit, figure, absolute: Option<f64>| {
+            absolute.map(|_| Limit { what, unit, figure, most: 1.0, absolute })
         };
         let memory = self.memory_mib.map(|mib| (mib << 20) + self.memory_per_entry * entries);
+        let wall = Figure::OfRun(|run| Some(run.wall));
         let limits = [
-            part("time", Unit::Seconds, Figure::OfRun(|run| Some(run.wall)), self.wall),
+            part("time", Unit::Seconds, wall, self.wall),
+            absolute("time", Unit::Seconds, wall, self.seconds),
             part("processor time", Unit::Seconds, Figure::OfRun(|run| Some(run.user + run.system)), self.cpu),
             part("size", Unit::Bytes, Figure::Size, self.size),
-            bytes("size", Figure::Size, self.bytes),
-            bytes("memory", Figure::OfRun(|run| run.memory_peak.map(as_figure)), memory),
+            absolute("size", Unit::Bytes, Figure::Size, self.bytes.map(as_figure)),
+            absolute(
+                "memory",
+                Unit::Bytes,
+                Figure::OfRun(|run| run.memory_peak.map(as_figure)),
+                memory.map(as_figure),
+            ),
         ];
         limits.into_iter().flatten().collect()
     }

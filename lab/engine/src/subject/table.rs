@@ -94,6 +94,8 @@ pub struct Unpacks {
     pub(super) tar: Option<String>,
     /// Arguments that extract into a directory; none if it extracts nothing.
     pub(super) dir: Option<String>,
+    /// Arguments that list all entries with their facts; none if it is not asked for that.
+    pub(super) list: Option<String>,
     /// True if the directory has to exist.
     #[serde(default)]
     pub(super) needs_dir: bool,

@@ -13,10 +13,15 @@ pub(super) fn word(name: &str, word: impl AsRef<OsStr>) -> Value<'_> {
     (name, vec![word.as_ref().to_owned()])
 }
 
-/// Returns the call of a program with the words of a template. A word that ends in `{NAME}` is
-/// repeated for each word of that value; without any it is left out.
+/// Returns the call of a program with the words of a template, which stand between blanks or in
+/// single quotes. A word that ends in `{NAME}` is repeated for each word of that value; without any
+/// it is left out.
 pub(super) fn call(program: &Program, template: &str, values: &[Value<'_>]) -> Invocation {
-    template.split_whitespace().fold(program.invocation(), |command, word| {
+    let words = template
+        .split('\'')
+        .enumerate()
+        .flat_map(|(part, text)| if part % 2 == 1 { vec![text] } else { text.split_whitespace().collect() });
+    words.fold(program.invocation(), |command, word| {
         let found = values.iter().find_map(|(name, words)| {
             let before = word.strip_suffix('}')?.strip_suffix(name)?.strip_suffix('{')?;
             Some((before, words))

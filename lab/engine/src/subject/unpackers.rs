@@ -15,6 +15,8 @@ pub enum Unpack {
     Tar,
     /// Into a directory, which does not exist yet.
     Dir(PathBuf),
+    /// All entries with their facts, to standard output.
+    List,
 }
 
 /// Decodes whole images.
@@ -29,8 +31,10 @@ impl Unpacker {
     /// Returns the command, in `jobs` threads where it can be told; none if it does no such thing.
     pub fn command(&self, task: &Unpack, image: &Path, jobs: u32) -> Option<Invocation> {
         let values = [word("image", image), word("jobs", jobs.to_string())];
-        let Unpack::Dir(dir) = task else {
-            return Some(call(&self.program, self.kind.tar.as_ref()?, &values));
+        let dir = match task {
+            Unpack::Tar => return Some(call(&self.program, self.kind.tar.as_ref()?, &values)),
+            Unpack::List => return Some(call(&self.program, self.kind.list.as_ref()?, &values)),
+            Unpack::Dir(dir) => dir,
         };
         let template = self.kind.dir.as_ref()?;
         // Old programs extract no attributes, and refuse the option.
@@ -83,6 +87,9 @@ mod tests {
         let [tar, dir] = spelled(&TABLE.own_unpackers[0]);
         assert_eq!(tar.unwrap(), "packfs tar i --jobs 4");
         assert_eq!(dir.unwrap(), "packfs unpack i d --jobs 4 --quiet");
+        let packfs = Unpacker::in_bin("packfs", &TABLE.own_unpackers[0].kind);
+        let list = packfs.command(&Unpack::List, Path::new("i"), 4).map(|command| command.spelled());
+        assert_eq!(list.unwrap(), "packfs ls -lR i");
         let rivals: Vec<_> = TABLE.unpackers.iter().map(spelled).collect();
         let [unsquashfs, sqfs2tar, fsck, dwarfs, xorriso, ..] = &rivals[..] else { panic!("the table") };
         let line = "unsquashfs -d d -processors 4 -no-progress -quiet i";
@@ -97,5 +104,9 @@ mod tests {
             dir.unwrap(),
             "sh -c 'mkdir d && /nowhere/bin/dwarfsextract -i i -o d -n 4 --log-level=error'"
         );
+        let debugfs = spelled(TABLE.unpackers.iter().find(|row| row.name == "debugfs").unwrap());
+        // A word in quotes inside a word in quotes.
+        let line = r"sh -c 'mkdir d && /nowhere/bin/debugfs -R '\''rdump / d'\'' i'";
+        assert_eq!(debugfs, [None, Some(line.into())]);
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use packfs_lab::process::{Confinement, Invocation, Output, run};
 use packfs_lab::scratch::{BlockFile, Scratch, undo_all};
+use rustix::mount::MountFlags;
 
 use super::tree::{Fixture, assert_nothing_left, loop_devices_on};
 use super::{Workshop, has_all, recipe, subjects};
@@ -51,7 +52,9 @@ fn hold(workshop: &Workshop) -> Vec<Box<dyn std::any::Any>> {
     let ext4 = subjects.writable("ext4").unwrap();
     let recipe = recipe("mkfs.ext4:ext4");
     ext4.make(&recipe, disk.device()).unwrap();
-    held.push(Box::new(ext4.mount(&recipe, disk.device(), &workshop.folder("ext4")).unwrap()));
+    held.push(Box::new(
+        ext4.mount(&recipe, disk.device(), &workshop.folder("ext4"), MountFlags::empty()).unwrap(),
+    ));
     held.push(Box::new(disk));
     held
 }

@@ -14,6 +14,7 @@ use packfs_lab::scratch::{BlockFile, Scratch};
 use packfs_lab::session::parse_recipe;
 use packfs_lab::subject::{Input, Subjects, Unpack, WritableFs};
 use packfs_testkit::{is_root, serves, skip};
+use rustix::mount::MountFlags;
 
 use tree::{Fixture, assert_nothing_left, assert_same};
 
@@ -195,13 +196,13 @@ fn write_and_read(workshop: &Workshop, writable: &WritableFs, recipe: &Recipe) {
     let device = BlockFile::new(&workshop.scratch.path("disk"), 512 << 20).unwrap();
     let at = workshop.folder("mount");
     writable.make(recipe, device.device()).unwrap_or_else(|error| panic!("{error} {:?}", error.hints()));
-    let mounted = writable.mount(recipe, device.device(), &at).unwrap();
+    let mounted = writable.mount(recipe, device.device(), &at, MountFlags::empty()).unwrap();
     let empty = writable.taken(&at).unwrap();
     run_well(&Invocation::new("cp").arg("-a").arg(&workshop.fixture.dir).arg(at.join("tree")), &Output::Null);
     assert!(writable.taken(&at).unwrap() > empty);
     mounted.unmount().unwrap();
 
-    let mounted = writable.mount(recipe, device.device(), &at).unwrap();
+    let mounted = writable.mount(recipe, device.device(), &at, MountFlags::RDONLY).unwrap();
     assert_same(&workshop.fixture.dir, &at.join("tree"), writable.name());
     let usage = writable.usage(&at).unwrap();
     let codecs: Vec<&str> = usage.iter().map(|row| row.codec.as_str()).collect();

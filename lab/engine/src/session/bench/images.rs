@@ -12,7 +12,7 @@ use super::super::spec::earlier_tree;
 use super::super::trouble::NO_ROOM;
 use super::super::{Bench, RunOutcome, Trouble};
 use super::place::Place;
-use super::simulated::{Attached, probed};
+use super::simulated::{Attached, Probe, probed};
 use super::{Lab, SPARE};
 use crate::process::Output;
 use crate::results::{Recipe, Run, Subject};
@@ -165,6 +165,20 @@ impl Lab {
     pub(super) fn decode(&mut self, cell: &Cell) -> Result<RunOutcome, Trouble> {
         let place = self.place(&cell.device)?;
         let StoredImage { path: image, facts } = self.image_on(&cell.subject(), &place)?;
+        let attached = place.attach(&image)?;
+        let source = attached.as_ref().map_or(&*image, Attached::path);
+        let (command, run) = self.decode_from(cell, source, attached.as_ref().map(Attached::probe))?;
+        Ok(RunOutcome { command, run: Some(run), subject: Some(facts) })
+    }
+
+    /// Runs the unpacker of a cell on an image or a disk; `probe` tells of the simulated device it
+    /// is on.
+    pub(super) fn decode_from(
+        &mut self,
+        cell: &Cell,
+        source: &Path,
+        probe: Option<&Probe>,
+    ) -> Result<(String, Run), Trouble> {
         let name = cell.reader.as_deref().unwrap_or_default();
         let subjects = Rc::clone(&self.subjects);
         let unpacker = subjects.unpacker(name)?;
@@ -172,25 +186,25 @@ impl Lab {
         if !unpacker.reads(&cell.recipe.format) {
             return Err(format!("{name} reads no {}", cell.recipe.format).into());
         }
-        let attached = place.attach(&image)?;
-        let source = attached.as_ref().map_or(&*image, Attached::path);
         let jobs = cell.jobs.unwrap_or(self.jobs);
-        let writes_tar = cell.workload != Workload::Unpack;
-        let as_tar = writes_tar.then(|| unpacker.command(&Unpack::Tar, source, jobs)).flatten();
-        let (command, output) = match as_tar {
+        let as_stream = match cell.workload {
+            Workload::List => unpacker.command(&Unpack::List, source, jobs),
+            Workload::Unpack => None,
+            _ => unpacker.command(&Unpack::Tar, source, jobs),
+        };
+        let (command, output) = match as_stream {
             Some(command) => (Some(command), " > /dev/null"),
+            None if cell.workload == Workload::List => (None, ""),
             None => {
                 let dir = self.place_to_unpack(&cell.tree)?.path("unpacked");
                 self.temporary.push(dir.clone());
                 (unpacker.command(&Unpack::Dir(dir), source, jobs), "")
             }
         };
-        let command = command.ok_or_else(|| format!("{name} neither writes tars nor unpacks"))?;
-        let probe = attached.as_ref().map(Attached::probe);
+        let command = command.ok_or_else(|| format!("{name} does no {}", cell.workload.name()))?;
         let mut run = probed(probe, || self.run_limited(&command, &Output::Null, &[]))?;
-        run.bytes = Some(self.sources.bytes(&cell.tree));
-        let spelled = self.tidy(&command.spelled(), source);
-        Ok(RunOutcome { command: format!("{spelled}{output}"), run: Some(run), subject: Some(facts) })
+        run.bytes = (cell.workload != Workload::List).then(|| self.sources.bytes(&cell.tree));
+        Ok((format!("{}{output}", self.tidy(&command.spelled(), source)), run))
     }
 
     /// Returns the place that a whole tree is unpacked to: memory, or, if it does not fit, the

@@ -23,9 +23,9 @@ use crate::process::{self, Confinement, Invocation, Limit, Output};
 use crate::programs::Wanted;
 use crate::results::{CpuLimit, DeviceFacts, Machine, Program, Run, Subject};
 use crate::scratch::Scratch;
-use crate::subject::{Maker, Subjects, is_writable};
+use crate::subject::{Maker, Subjects, is_unpacker, is_writable};
 use crate::trees::{PlannedTree, TreeKind};
-use crate::workload::Need;
+use crate::workload::{Need, Workload};
 
 pub use place::{check_device, device_names};
 
@@ -36,6 +36,8 @@ use writing::Disks;
 
 /// Default folder of images.
 const SCRATCH: &str = "/var/tmp";
+/// The reader that mounts by the kernel's drivers.
+const KERNEL: &str = "kernel";
 /// File systems in memory on Linux.
 const MEMORY: &str = "/dev/shm";
 /// Bytes that a scratch has to have free beside images, for lists and logs.
@@ -192,16 +194,28 @@ impl Lab {
     }
 
     fn run_cell(&mut self, cell: &Cell) -> Result<RunOutcome, Trouble> {
+        if cell.workload == Workload::Unpack && cell.reader.as_deref() == Some(KERNEL) {
+            // It unpacks by a copy from its mount.
+            return self.run_cell(&Cell { workload: Workload::CpRead, ..cell.clone() });
+        }
         if is_writable(&cell.recipe.format) {
             return self.run_on_disk(cell);
         }
-        match cell.workload.need() {
+        match need(cell) {
             Need::Maker => self.build(cell),
             Need::Unpacker => self.decode(cell),
             Need::Mount | Need::LargeFile => self.read(cell),
             Need::Image => Ok(RunOutcome { command: String::new(), run: None, subject: None }),
             Need::Writable => Err(format!("{} images cannot be written", cell.recipe.format).into()),
         }
+    }
+}
+
+/// Things that a cell needs: those of its workload, but that unpackers list without a mount.
+fn need(cell: &Cell) -> Need {
+    match cell.workload {
+        Workload::List if cell.reader.as_deref().is_some_and(is_unpacker) => Need::Unpacker,
+        workload => workload.need(),
     }
 }
 

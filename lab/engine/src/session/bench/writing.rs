@@ -7,17 +7,18 @@ use std::rc::Rc;
 
 use packfs::{Error, Result, ResultExt};
 use packfs_device::{Backing, available_memory};
+use rustix::mount::MountFlags;
 
 use super::super::plan::{Cell, SubjectKey, subject_id};
 use super::super::trouble::NO_ROOM;
 use super::super::{Bench, RunOutcome, Trouble};
 use super::place::Place;
 use super::simulated::{Attached, Probe, probed};
-use super::{Lab, SPARE};
+use super::{KERNEL, Lab, SPARE, need};
 use crate::process::{self, Invocation, Output};
 use crate::results::{Run, Subject};
 use crate::scratch::{BlockFile, Mounted};
-use crate::workload::Workload;
+use crate::workload::{Need, Workload};
 
 /// Below this Btrfs lays its disks out differently, and XFS makes none.
 const DISK_LEN_MIN: u64 = 2 << 30;
@@ -43,7 +44,7 @@ struct Disk {
 #[derive(Debug)]
 enum Below {
     /// A file behind a loop device.
-    File(BlockFile),
+    File { device: BlockFile, file: PathBuf },
     /// A file behind a simulated device.
     Simulated { attached: Attached, file: PathBuf },
 }
@@ -51,15 +52,23 @@ enum Below {
 impl Below {
     fn device(&self) -> &Path {
         match self {
-            Self::File(file) => file.device(),
+            Self::File { device, .. } => device.device(),
             Self::Simulated { attached, .. } => attached.path(),
         }
     }
 
     fn probe(&self) -> Option<&Probe> {
         match self {
-            Self::File(_) => None,
+            Self::File { .. } => None,
             Self::Simulated { attached, .. } => Some(attached.probe()),
+        }
+    }
+
+    /// Returns what programs read that need no block device.
+    fn image(&self) -> &Path {
+        match self {
+            Self::File { file, .. } => file,
+            Self::Simulated { attached, .. } => attached.path(),
         }
     }
 }
@@ -97,7 +106,12 @@ impl Lab {
     fn run_on(&mut self, cell: &Cell, disk: &mut Disk) -> Result<RunOutcome, Trouble> {
         if !disk.is_filled && cell.workload != Workload::Write {
             // Unmeasured: no run copied the tree there.
-            self.mounted_on(cell, disk, Self::write)?;
+            let copied = Cell { workload: Workload::Write, reader: None, ..cell.clone() };
+            self.mounted_on(&copied, disk, Self::write)?;
+        }
+        if need(cell) == Need::Unpacker {
+            let (command, run) = self.decode_from(cell, disk.below.image(), disk.below.probe())?;
+            return Ok(RunOutcome { command, run: Some(run), subject: None });
         }
         self.mounted_on(cell, disk, |lab, cell, disk, mounted| match cell.workload {
             Workload::Write => lab.write(cell, disk, mounted),
@@ -106,14 +120,16 @@ impl Lab {
                 Ok(RunOutcome { command: facts.command.clone(), run: None, subject: Some(facts) })
             }
             _ => {
-                let (root, device) = (mounted.at().join(COPY), disk.below.device());
-                let read = lab.read_mounted(cell, mounted, &root, Some(device), disk.below.probe());
+                let (root, probe) = (mounted.at().join(COPY), disk.below.probe());
+                let is_counted = mounted.server().is_none() || probe.is_some();
+                let device = is_counted.then(|| disk.below.device());
+                let read = lab.read_mounted(cell, mounted, &root, device, probe);
                 read.map(|(command, run)| RunOutcome { command, run: Some(run), subject: None })
             }
         })
     }
 
-    /// Mounts a disk for `run`.
+    /// Mounts a disk for `run`: by the reader of the cell, or, where it has none, to be written.
     fn mounted_on(
         &mut self,
         cell: &Cell,
@@ -121,8 +137,20 @@ impl Lab {
         run: impl FnOnce(&mut Self, &Cell, &mut Disk, &Mounted) -> Result<RunOutcome, Trouble>,
     ) -> Result<RunOutcome, Trouble> {
         let at = self.mount_point()?;
-        let writable = self.subjects.writable(&cell.recipe.maker)?;
-        let mounted = writable.mount(&cell.recipe, disk.below.device(), &at)?;
+        let subjects = Rc::clone(&self.subjects);
+        let writable = |flags| {
+            let writable = subjects.writable(&cell.recipe.maker)?;
+            Ok::<_, Trouble>(writable.mount(&cell.recipe, disk.below.device(), &at, flags)?)
+        };
+        let mounted = match cell.reader.as_deref() {
+            None => writable(MountFlags::empty())?,
+            Some(KERNEL) => writable(MountFlags::RDONLY)?,
+            Some(name) => {
+                let reader = subjects.reader(name)?;
+                self.note(reader.program());
+                reader.mount(&cell.recipe.format, disk.below.image(), &at, &self.within())?
+            }
+        };
         let ran = run(self, cell, disk, &mounted);
         mounted.unmount()?;
         ran
@@ -169,7 +197,7 @@ impl Lab {
         }
         let path = scratch.path(&format!("disk-{}", self.disks.number));
         Ok(match place {
-            Place::Disk | Place::Memory => Below::File(BlockFile::new(&path, len)?),
+            Place::Disk | Place::Memory => Below::File { device: BlockFile::new(&path, len)?, file: path },
             Place::Simulated(spec) => {
                 sparse(&path, len)?;
                 Below::Simulated { attached: Attached::new(spec, Backing::File(&path))?, file: path }

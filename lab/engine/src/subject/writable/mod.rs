@@ -108,8 +108,9 @@ impl WritableFs {
         opened.close()
     }
 
-    /// Mounts one that this made on the same device, on `at`, a directory that exists.
-    pub fn mount(&self, recipe: &Recipe, device: &Path, at: &Path) -> Result<Mounted> {
+    /// Mounts one that this made on the same device, on `at`, a directory that exists, with
+    /// `flags` (`RDONLY` where it is read).
+    pub fn mount(&self, recipe: &Recipe, device: &Path, at: &Path, flags: MountFlags) -> Result<Mounted> {
         let options = self.mount_options(recipe).map_err(failed)?;
         let at = at.canonicalize().or_io(|| format!("cannot find {at:?}"))?;
         let mut below = vec![];
@@ -121,8 +122,7 @@ impl WritableFs {
         }
         let cannot = || format!("the kernel does not mount {source:?} as {} ({options})", self.name());
         let data = CString::new(options.as_str()).map_err(|_| Error::usage("options hold a NUL"))?;
-        rustix::mount::mount(&source, &at, self.name(), MountFlags::empty(), data.as_c_str())
-            .or_io(cannot)?;
+        rustix::mount::mount(&source, &at, self.name(), flags, data.as_c_str()).or_io(cannot)?;
         Ok(Mounted::new(&at, None, below))
     }
 
