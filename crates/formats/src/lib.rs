@@ -26,6 +26,8 @@ static FORMATS: &[&dyn Format] = &[
     &packfs_format_btrfs::Btrfs,
     #[cfg(feature = "ext")]
     &packfs_format_ext::Ext,
+    #[cfg(feature = "xfs")]
+    &packfs_format_xfs::Xfs,
     #[cfg(feature = "cloop")]
     &packfs_format_cloop::Cloop,
     #[cfg(feature = "qcow2")]

@@ -27,6 +27,7 @@ pub(crate) fn reseal(image: &mut [u8]) {
     repair_cramfs(image);
     crate::fields::romfs::repair(image);
     crate::fields::ext::repair(image);
+    crate::fields::xfs::repair(image);
     repair_boot_catalog(image);
 }
 

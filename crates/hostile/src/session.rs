@@ -10,7 +10,7 @@ use packfs::Silent;
 use packfs_testkit::Random;
 
 /// Kinds of cases: images of a format, images within containers, or integrity data of images.
-pub const KINDS: [&str; 10] = [
+pub const KINDS: [&str; 11] = [
     "squashfs",
     "squashfs-legacy",
     "erofs",
@@ -18,6 +18,7 @@ pub const KINDS: [&str; 10] = [
     "iso9660",
     "romfs",
     "ext4",
+    "xfs",
     "containers",
     "recovery",
     "verity",
@@ -210,6 +211,19 @@ mod tests {
             ("cramfs", &["superblock", "inode", "name", "block pointer", "block length"]),
             ("romfs", &["superblock", "header", "name"]),
             ("ext4", &["superblock", "descriptor", "inode", "block field", "attributes", "node", "entry"]),
+            (
+                "xfs",
+                &[
+                    "superblock",
+                    "group header",
+                    "inode",
+                    "fork",
+                    "directory",
+                    "hash tree",
+                    "extent tree",
+                    "tree",
+                ],
+            ),
             (
                 "iso9660",
                 &[

@@ -145,7 +145,6 @@ const QEMU: Advice = Advice::Convert("qemu-img convert -O raw FILE disk.img");
 /// The first that fits counts, so long magics come before short ones.
 const ROWS: &[Row] = &[
     // File systems.
-    row("an XFS filesystem", 0, b"XFSB", Advice::Mount),
     row("a bcachefs filesystem", 4096 + 24, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca", Advice::Mount),
     row("an F2FS filesystem", 1024, b"\x10\x20\xf5\xf2", Advice::Mount),
     row("an NTFS filesystem", 3, b"NTFS    ", Advice::Mount),

@@ -76,6 +76,7 @@ fn all_images_of_a_firmware_are_found_and_nothing_else() {
         ("romfs", "romfs.romfs"),
         ("btrfs", "btrfs-mixed.btrfs"),
         ("ext4", "ext4.ext4"),
+        ("xfs", "xfs-v5.xfs"),
     ] {
         if packfs::formats::by_name(format).is_some() {
             names.push((format, legacy(file)));

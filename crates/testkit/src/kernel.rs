@@ -20,6 +20,13 @@ impl Mount {
         Mount::with_options(image.as_os_str(), format, "loop,ro")
     }
 
+    /// Mounts an image for reading and writing through a loop device. Needs root.
+    ///
+    /// The error is what `mount` printed.
+    pub fn writable(image: &Path, format: &str) -> Result<Self, String> {
+        Mount::with_options(image.as_os_str(), format, "loop")
+    }
+
     /// Mounts the image on a block device read-only. Needs root.
     ///
     /// The error is what `mount` printed.

@@ -93,7 +93,7 @@ pub struct Opts {
 
     /// Continue if a superblock checksum does not match
     ///
-    /// Applies to EROFS, cramfs, romfs and ext4, whose superblock holds a checksum.
+    /// Applies to EROFS, cramfs, romfs, ext4 and XFS, whose superblock holds a checksum.
     #[arg(long)]
     ignore_checksum: bool,
 

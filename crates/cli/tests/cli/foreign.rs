@@ -12,8 +12,7 @@ fn assert_refused(run: &Run, what: &str, hint: &str) {
 }
 
 /// A script that makes `file`, the program it needs, what the file is, and a part of the hint.
-const MADE: [(&str, &str, &str, &str); 15] = [
-    ("mkfs.xfs", "truncate -s 300M file && mkfs.xfs -q file", "an XFS filesystem", "mount -o ro,loop"),
+const MADE: [(&str, &str, &str, &str); 14] = [
     ("mkfs.vfat", "truncate -s 8M file && mkfs.vfat file >&2", "a FAT filesystem", "mount -o ro,loop"),
     ("mkfs.exfat", "truncate -s 8M file && mkfs.exfat file >&2", "an exFAT filesystem", "mount -o ro,loop"),
     ("mkfs.f2fs", "truncate -s 80M file && mkfs.f2fs -q file", "an F2FS filesystem", "mount -o ro,loop"),

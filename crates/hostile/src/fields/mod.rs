@@ -14,6 +14,7 @@ pub(crate) mod romfs;
 mod squashfs;
 pub(crate) mod squashfs_legacy;
 mod verity;
+pub(crate) mod xfs;
 
 /// A figure of an image, taken as little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
         erofs::fields(image, nodes)
     } else if cramfs::is_one(image) {
         cramfs::fields(image)
+    } else if xfs::is_one(image) {
+        xfs::fields(image)
     } else if romfs::is_one(image) {
         romfs::fields(image)
     } else if ext::is_one(image) {

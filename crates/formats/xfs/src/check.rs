@@ -1,0 +1,243 @@
+//! Check of every structure: headers and trees of groups, and all that the root leads to.
+//!
+//! Invariant: ends for every image, as each inode is visited once.
+
+use crate::corruption::Corruption;
+use crate::dir::is_dot;
+use crate::dir_block::{RawEntry, file_type};
+use crate::features;
+use crate::group::{Header, TREES};
+use crate::inode::{DiskInode, Fork, Form};
+use crate::volume::XfsVolume;
+use packfs_core::{FileType, Name, Result, range_at};
+use packfs_format::check::{DataPlaces, Hierarchy, Report, Tally};
+use packfs_format::{ExtentFrom, Finding, InodeId, Volume};
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+
+struct Walk<'a, 'r> {
+    volume: &'a XfsVolume,
+    report: &'a mut Report<'r>,
+    hierarchy: Hierarchy<u64, u64>,
+    /// Link counts of directories, and the directories found in them.
+    dir_links: HashMap<u64, (u32, u32, usize)>,
+    /// Directories met.
+    dir_count: usize,
+    data: DataPlaces,
+    missing_realtime: Tally,
+}
+
+impl XfsVolume {
+    /// Implements [`Volume::check`].
+    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        let mut report = Report::new(crate::INFO.name, found);
+        if let Some(sum) = self.super_block.checksum.filter(|sum| !sum.is_right()) {
+            report.error("superblock", Corruption::SuperChecksum { sum });
+        }
+        for warning in &self.warnings {
+            report.warn("image", warning);
+        }
+        self.check_groups(&mut report)?;
+        let mut walk = Walk {
+            volume: self,
+            report: &mut report,
+            hierarchy: Hierarchy::default(),
+            dir_links: HashMap::new(),
+            dir_count: 0,
+            data: DataPlaces::default(),
+            missing_realtime: Tally::default(),
+        };
+        let root = self.root().0;
+        walk.hierarchy.meet_root(root, 1, root);
+        walk.inode(0, b"", root, None)?;
+        for index in 0.. {
+            let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) else { break };
+            walk.directory(index, dir)?;
+        }
+        walk.finish();
+        Ok(())
+    }
+
+    /// Checks headers and trees of all groups.
+    fn check_groups(&self, report: &mut Report<'_>) -> Result<()> {
+        for group in 0..self.super_block.ag_count {
+            // A group behind the end of the image is told of once.
+            if report.is_full() || self.super_block.ag_block_at(group, 0) >= self.image.len() {
+                break;
+            }
+            let place = format!("group {group}");
+            let mut are_sound = true;
+            for header in [Header::Free, Header::Inodes, Header::List] {
+                are_sound &= report.refused(&place, self.group_header(group, header))?.is_some();
+            }
+            for row in TREES.iter().filter(|_| are_sound) {
+                let walked = self.each_record(group, row, &mut |_, _| Ok(ControlFlow::Continue(())));
+                report.refused(&place, walked)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Walk<'_, '_> {
+    fn directory(&mut self, index: usize, dir: u64) -> Result<()> {
+        let volume = self.volume;
+        let Some(inode) = self.report.refused(self.hierarchy.path(index), volume.dir(InodeId(dir)))? else {
+            return Ok(());
+        };
+        let mut names: HashSet<Vec<u8>> = HashSet::new();
+        let mut failed = None;
+        let listed = volume.each_raw_entry(&inode, 0, &mut |raw| {
+            if !names.insert(raw.name.to_vec()) {
+                self.hierarchy.order_fault(index, raw.name, raw.name, self.report);
+            }
+            match self.entry(index, &inode, &raw) {
+                Ok(()) if !self.report.is_full() => ControlFlow::Continue(()),
+                Ok(()) => ControlFlow::Break(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        self.report.refused(self.hierarchy.path(index), listed)?;
+        if inode.form != Form::Local && !self.report.is_full() {
+            let is_missing = [&b"."[..], b".."].into_iter().find(|name| !names.contains(*name));
+            if let Some(name) = is_missing {
+                let fault = format_args!("no entry \"{}\"", packfs_core::escaped(name));
+                self.report.error(self.hierarchy.path(index), fault);
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, index: usize, dir: &DiskInode, raw: &RawEntry<'_>) -> Result<()> {
+        if is_dot(raw.name) {
+            let wanted = match raw.name {
+                b"." => dir.ino,
+                _ => self.hierarchy.parent(index).unwrap_or(dir.ino),
+            };
+            if raw.ino != wanted {
+                let name = packfs_core::escaped(raw.name);
+                let fault = format_args!("\"{name}\" leads to inode {}, {wanted} allowed", raw.ino);
+                self.report.error(self.hierarchy.path(index), fault);
+            }
+            return Ok(());
+        }
+        let path = self.hierarchy.entry_path(index, raw.name);
+        let (ino, at) = (dir.ino, raw.at);
+        if let Err(fault) = Name::new(raw.name) {
+            self.report.error(&path, Corruption::DirName { ino, at, fault });
+            return Ok(());
+        }
+        if self.volume.super_block.inode_at(raw.ino).is_none() {
+            self.report.error(&path, Corruption::DirTarget { ino, at, target: raw.ino });
+            return Ok(());
+        }
+        if self.hierarchy.meet_again(raw.ino, index, raw.name, self.report).is_some() {
+            return Ok(());
+        }
+        self.inode(index, raw.name, raw.ino, Some(raw.file_type))
+    }
+
+    /// Checks an inode and all that it holds.
+    fn inode(&mut self, dir: usize, name: &[u8], ino: u64, claimed: Option<u8>) -> Result<()> {
+        let path = self.hierarchy.entry_path(dir, name);
+        let Some(inode) = self.report.refused(&path, self.volume.disk_inode(ino))? else { return Ok(()) };
+        let is_dir = inode.file_type == FileType::Directory;
+        if let Some(number) = claimed {
+            self.hierarchy.meet(ino, inode.links, is_dir.then_some(ino), dir, name);
+            let is_right = match self.volume.super_block.has_ftype() {
+                true => file_type(number) == Some(inode.file_type),
+                false => true,
+            };
+            if !is_right {
+                let fault = format_args!("type {number} of its entry is not that of inode {ino}");
+                self.report.warn(&path, fault);
+            }
+            if is_dir && let Some(parent) = self.hierarchy.dir(dir) {
+                let links = self.dir_links.entry(parent).or_insert((0, 0, dir));
+                links.1 = links.1.saturating_add(1);
+            }
+        }
+        if is_dir {
+            let index = self.dir_count;
+            self.dir_count = index.saturating_add(1);
+            let links = self.dir_links.entry(ino).or_insert((0, 0, index));
+            (links.0, links.2) = (inode.links, index);
+        }
+        if inode.has_time_fault {
+            self.report.error(&path, "its time has a billion nanoseconds or more");
+        }
+        self.report.refused(&path, self.volume.attrs(InodeId(ino)))?;
+        let walked = [Fork::Data, Fork::Attr].into_iter().try_for_each(|fork| self.fork(&inode, fork));
+        self.report.refused(&path, walked)?;
+        match inode.file_type {
+            FileType::Symlink => drop(self.report.refused(&path, self.volume.read_link(InodeId(ino)))?),
+            FileType::File => self.file(dir, name, &inode)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Checks the extents of a fork, beyond the end of the file, too.
+    fn fork(&mut self, inode: &DiskInode, fork: Fork) -> Result<()> {
+        if inode.is_realtime && fork == Fork::Data && !self.volume.realtime.is_given() {
+            return Ok(());
+        }
+        let mut count = 0_u64;
+        self.volume.each_mapping(inode, fork, 0, &mut |_| {
+            count = count.saturating_add(1);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let wanted = inode.extent_count(fork);
+        match inode.fork_form(fork) == Form::Tree && count != wanted {
+            true => Err(Corruption::ExtentCount { ino: inode.ino, found: count, wanted }.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn file(&mut self, dir: usize, name: &[u8], inode: &DiskInode) -> Result<()> {
+        let path = self.hierarchy.entry_path(dir, name);
+        if inode.is_realtime && !self.volume.realtime.is_given() {
+            self.missing_realtime.add(|| path.to_string());
+            return Ok(());
+        }
+        let data = &mut self.data;
+        let extents = self.volume.extents(InodeId(inode.ino), 0..inode.size, &mut |extent| {
+            if let ExtentFrom::Stored(at) = extent.from {
+                data.add(range_at(at, extent.len));
+            }
+            ControlFlow::Continue(())
+        });
+        self.report.refused(&path, extents).map(drop)
+    }
+
+    fn finish(self) {
+        if self.report.is_full() {
+            return;
+        }
+        self.hierarchy.check_links(self.report);
+        let mut dirs: Vec<_> = self.dir_links.into_values().collect();
+        dirs.sort_unstable_by_key(|(_, _, index)| *index);
+        for (links, subdirs, index) in dirs {
+            let wanted = subdirs.saturating_add(2);
+            if links != wanted {
+                let fault = format_args!("link count {links}, but it holds {subdirs} directories");
+                self.report.error(self.hierarchy.path(index), fault);
+            }
+        }
+        // Shared blocks may overlap in any way.
+        if self.volume.super_block.ro_compat & features::REFLINK == 0 {
+            self.data.note_overlaps(self.report);
+        }
+        if let Some(text) =
+            self.missing_realtime.one_line("the realtime device is not given; data not checked")
+        {
+            self.report.note("image", text);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Clusters of inodes: read together, and kept in a bounded cache.
+
+use crate::corruption::Corruption;
+use crate::inode::DiskInode;
+use crate::volume::XfsVolume;
+use packfs_core::{Result, usize_of};
+
+/// Bytes of inodes that are read at once.
+const CLUSTER_LEN: u64 = 16 << 10;
+
+impl XfsVolume {
+    /// Reads an inode.
+    pub(crate) fn disk_inode(&self, ino: u64) -> Result<DiskInode> {
+        let super_block = &self.super_block;
+        let Some((block, slot)) = super_block.inode_at(ino) else {
+            return Err(Corruption::InodePlace { ino }.into());
+        };
+        let (group, block) = super_block.split(block);
+        let count = super_block.block_of(CLUSTER_LEN).max(1);
+        let first = block & !count.saturating_sub(1);
+        let at = super_block.ag_block_at(group, first);
+        let cluster = self.clusters.get_or(at, || {
+            let count = count.min(super_block.ag_len(group).saturating_sub(first));
+            let mut bytes = vec![0; usize_of(count.saturating_mul(super_block.block_len))];
+            let len = self.image.read_at(at, &mut bytes)?;
+            bytes.truncate(len);
+            Ok((bytes, len))
+        })?;
+        let skipped = block.saturating_sub(first).saturating_mul(super_block.block_len);
+        let slot_at = slot.saturating_mul(super_block.inode_len as u64);
+        DiskInode::parse(super_block, ino, cluster, usize_of(skipped.saturating_add(slot_at)))
+    }
+}

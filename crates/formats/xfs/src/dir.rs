@@ -1,0 +1,209 @@
+//! Listing and lookup.
+//!
+//! A cursor is the index of the next entry of a directory in its inode, or the place of the next
+//! entry in the data of any other.
+
+use crate::block::{Block, BlockKind, Run};
+use crate::corruption::Corruption;
+use crate::dir_block::{DataBlock, RawEntry, ShortForm, file_type};
+use crate::inode::{DiskInode, Fork, Form};
+use crate::volume::XfsVolume;
+use packfs_core::{Error, FileType, Name, Result};
+use packfs_format::{DirCursor, DirEntry, InodeId};
+use std::ops::ControlFlow;
+
+/// Place of the hash table of a directory: data lies before it.
+pub(crate) const LEAF_OFFSET: u64 = 32 << 30;
+/// Damaged blocks of a directory after which the rest is left out.
+const DAMAGED_MAX: u64 = 64;
+
+/// Takes the blocks of a directory with their places in it.
+pub(crate) type VisitBlock<'a> = dyn FnMut(u64, &[Run]) -> Result<ControlFlow<()>> + 'a;
+
+impl XfsVolume {
+    /// Returns the inode of a directory.
+    pub(crate) fn dir(&self, id: InodeId) -> Result<DiskInode> {
+        let inode = self.disk_inode(id.0)?;
+        match inode.file_type {
+            FileType::Directory => Ok(inode),
+            _ => Err(Corruption::Kind { ino: id.0, wanted: "directory" }.into()),
+        }
+    }
+
+    /// Calls `visit` for the directory blocks of an inode from byte `from` of the directory on, up
+    /// to byte `to`.
+    pub(crate) fn each_dir_block(
+        &self,
+        inode: &DiskInode,
+        range: std::ops::Range<u64>,
+        visit: &mut VisitBlock<'_>,
+    ) -> Result<()> {
+        let dir_len = self.super_block.dir_block_len;
+        let per_block = self.super_block.blocks_per_dir_block();
+        // Runs of the directory block that is being put together, and the blocks in them.
+        let (mut runs, mut filled): (Vec<Run>, u64) = (Vec::new(), 0);
+        let mut left = inode.blocks;
+        let (from, _) = self.super_block.dir_block_of(self.super_block.block_of(range.start));
+        self.each_mapping(inode, Fork::Data, from.saturating_mul(per_block), &mut |mapping| {
+            let (mut offset, mut start) = (mapping.offset, mapping.start);
+            let first = from.saturating_mul(per_block);
+            let skipped = first.saturating_sub(offset);
+            (offset, start) = (offset.saturating_add(skipped), start.saturating_add(skipped));
+            while offset < mapping.end() {
+                let (index, within) = self.super_block.dir_block_of(offset);
+                let at = index.saturating_mul(dir_len);
+                if at >= range.end {
+                    return Ok(ControlFlow::Break(()));
+                }
+                let count = per_block.saturating_sub(within).min(mapping.end().saturating_sub(offset));
+                if within != filled {
+                    return Err(Corruption::DirHole { ino: inode.ino, offset: at }.into());
+                }
+                runs.push((start, count));
+                filled = filled.saturating_add(count);
+                (offset, start) = (offset.saturating_add(count), start.saturating_add(count));
+                left = left.checked_sub(count).ok_or(Corruption::InodeBlocks {
+                    ino: inode.ino,
+                    found: inode.blocks.saturating_add(1),
+                    max: inode.blocks,
+                })?;
+                if filled == per_block {
+                    filled = 0;
+                    if visit(at, &std::mem::take(&mut runs))?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if filled > 0 {
+            Err(Corruption::DirHole { ino: inode.ino, offset: inode.size }.into())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Calls `visit` for the entries of a directory from a cursor on, `.` and `..` among them if
+    /// stored. Blocks that are damaged are passed over; the first fault is the error at the end.
+    pub(crate) fn each_raw_entry(
+        &self,
+        inode: &DiskInode,
+        from: u64,
+        visit: &mut dyn FnMut(RawEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        if inode.form == Form::Local {
+            return ShortForm::new(inode, &self.super_block).each(from, visit);
+        }
+        let (mut fault, mut damaged) = (None, 0_u64);
+        let range = from..inode.size.min(LEAF_OFFSET);
+        let walked = self.each_dir_block(inode, range, &mut |offset, runs| {
+            let mut flow = ControlFlow::Continue(());
+            let listed = self.block(BlockKind::Dir, runs, inode.ino).and_then(|block| {
+                self.data_block(&block, offset)?.each(from, &mut |entry| {
+                    flow = visit(entry);
+                    flow
+                })
+            });
+            if let Err(error) = listed {
+                fault.get_or_insert(error);
+                damaged = damaged.saturating_add(1);
+                if damaged > DAMAGED_MAX {
+                    return Err(Corruption::DirBlocks { ino: inode.ino, max: DAMAGED_MAX }.into());
+                }
+            }
+            Ok(flow)
+        });
+        fault.map_or(walked, Err)
+    }
+
+    pub(crate) fn data_block<'a>(&self, block: &'a Block, offset: u64) -> Result<DataBlock<'a>> {
+        DataBlock::new(block, offset, &self.super_block)
+    }
+
+    /// Implements [`packfs_format::Volume::read_dir`].
+    pub(crate) fn each_entry(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let inode = self.dir(dir)?;
+        let mut fault = None;
+        let walked = self.each_raw_entry(&inode, from.0, &mut |raw| match self.entry(&inode, &raw) {
+            Ok(Some(entry)) => visit(entry, DirCursor(raw.next)),
+            Ok(None) => ControlFlow::Continue(()),
+            Err(error) => {
+                fault.get_or_insert(error);
+                ControlFlow::Continue(())
+            }
+        });
+        fault.map_or(walked, Err)
+    }
+
+    /// Checks an entry; `None` for `.` and `..`.
+    fn entry(&self, dir: &DiskInode, raw: &RawEntry<'_>) -> Result<Option<DirEntry>> {
+        if is_dot(raw.name) {
+            return Ok(None);
+        }
+        let (ino, at) = (dir.ino, raw.at);
+        if let Err(fault) = Name::new(raw.name) {
+            return Err(Corruption::DirName { ino, at, fault }.into());
+        }
+        if self.super_block.inode_at(raw.ino).is_none() {
+            return Err(Corruption::DirTarget { ino, at, target: raw.ino }.into());
+        }
+        // The inode has the last word; if it is damaged, its own error follows.
+        let file_type = file_type(raw.file_type)
+            .or_else(|| self.disk_inode(raw.ino).ok().map(|inode| inode.file_type))
+            .unwrap_or(FileType::File);
+        Ok(Some(DirEntry { name: raw.name.to_vec(), id: InodeId(raw.ino), file_type }))
+    }
+
+    /// Implements [`packfs_format::Volume::lookup`].
+    pub(crate) fn find_entry(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        let inode = self.dir(dir)?;
+        let mut found = None;
+        let mut fault: Option<Error> = None;
+        if inode.size > self.super_block.dir_block_len {
+            let known = self.names.find(dir, name, |put| {
+                self.each_raw_entry(&inode, 0, &mut |raw| {
+                    if !is_dot(raw.name) {
+                        put(raw.name, InodeId(raw.ino));
+                    }
+                    ControlFlow::Continue(())
+                })
+            });
+            match known {
+                Ok(known) => return self.target(known),
+                // An index is only kept of a sound directory.
+                Err(error) => fault = Some(error),
+            }
+        }
+        let walked = self.each_raw_entry(&inode, 0, &mut |raw| {
+            if raw.name != name || is_dot(name) {
+                return ControlFlow::Continue(());
+            }
+            found = Some(InodeId(raw.ino));
+            ControlFlow::Break(())
+        });
+        match (found, fault) {
+            (Some(_), _) => self.target(found),
+            (None, Some(error)) => Err(error),
+            (None, None) => walked.map(|()| None),
+        }
+    }
+
+    fn target(&self, found: Option<InodeId>) -> Result<Option<InodeId>> {
+        match found {
+            Some(id) if self.super_block.inode_at(id.0).is_none() => {
+                Err(Corruption::InodePlace { ino: id.0 }.into())
+            }
+            found => Ok(found),
+        }
+    }
+}
+
+/// Returns true for the names that are no entries.
+pub(crate) fn is_dot(name: &[u8]) -> bool {
+    matches!(name, b"." | b"..")
+}
