@@ -283,7 +283,6 @@ mod tests {
         assert_eq!(old(-5, 7), (Timestamp { seconds: -5, nanos: 7 }, false));
         assert_eq!(old(9, NANOS), (Timestamp::from_seconds(9), true));
         assert_eq!(time(0, true).0, Timestamp::from_seconds(-(1 << 31)));
-        let late = (16_299_260_425_u64 + (1 << 31)) * 1_000_000_000 + 999_999_999;
-        assert_eq!(time(late, true).0, Timestamp { seconds: 16_299_260_425, nanos: 999_999_999 });
+        assert_eq!(time(u64::MAX, true).0, Timestamp { seconds: 16_299_260_425, nanos: 709_551_615 });
     }
 }

@@ -1,1 +1,181 @@
+//! Refusals of the reader: a sound image with one bad figure each.
 
+use crate::disk::Checksum;
+use crate::log::LogState;
+use crate::open::open;
+use crate::volume::XfsVolume;
+use packfs_core::{ErrorKind, MemoryImage, Result};
+use packfs_format::{DirCursor, InodeId, InodeKind, Opening, Severity, Volume};
+use packfs_testkit::assert_refused;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+const V5: &[u8] = include_bytes!("../../../../testdata/legacy/xfs-v5.xfs");
+const V4: &[u8] = include_bytes!("../../../../testdata/legacy/xfs-v4.xfs");
+/// Bytes of a sector, which a superblock fills.
+const SECTOR: usize = 512;
+
+fn opened(bytes: Vec<u8>) -> Result<XfsVolume> {
+    open(Arc::new(MemoryImage::new("xfs", bytes)), Opening::default())
+}
+
+/// Reads all names, targets, attributes, and extents; returns the number of names.
+fn read_all(bytes: Vec<u8>) -> Result<usize> {
+    let volume = opened(bytes)?;
+    let (mut left, mut count) = (vec![volume.root()], 0);
+    while let Some(id) = left.pop() {
+        count += 1;
+        volume.xattrs(id)?;
+        match volume.inode(id)?.kind {
+            InodeKind::Directory => volume.read_dir(id, DirCursor(0), &mut |entry, _| {
+                left.push(entry.id);
+                ControlFlow::Continue(())
+            })?,
+            InodeKind::Symlink => drop(volume.read_link(id)?),
+            InodeKind::File { len } => volume.extents(id, 0..len, &mut |_| ControlFlow::Continue(()))?,
+            _ => {}
+        }
+    }
+    Ok(count)
+}
+
+/// The image with other bytes in its superblock, whose checksum is put right.
+fn with(image: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut image = image.to_vec();
+    image[at..at + bytes.len()].copy_from_slice(bytes);
+    let sum = Checksum::of(&image[..SECTOR], 224).computed;
+    image[224..228].copy_from_slice(&sum.to_le_bytes());
+    image
+}
+
+/// The offset of the inode of a path.
+fn inode_at(path: &[&str]) -> usize {
+    let volume = opened(V5.to_vec()).unwrap();
+    let mut id = volume.root();
+    for name in path {
+        id = volume.lookup(id, name.as_bytes()).unwrap().unwrap();
+    }
+    let (block, slot) = volume.super_block.inode_at(id.0).unwrap();
+    let at = volume.super_block.blocks_at(block, 1).unwrap() + slot * volume.super_block.inode_len as u64;
+    at as usize
+}
+
+/// The image with other bytes in an inode, whose checksum is put right.
+fn with_inode(path: &[&str], at: usize, bytes: &[u8]) -> Vec<u8> {
+    let (mut image, start) = (V5.to_vec(), inode_at(path));
+    let inode = &mut image[start..start + 512];
+    inode[at..at + bytes.len()].copy_from_slice(bytes);
+    let sum = Checksum::of(inode, 100).computed;
+    inode[100..104].copy_from_slice(&sum.to_le_bytes());
+    image
+}
+
+/// One test each: name, the damaged image, text of the error.
+macro_rules! refuses {
+    ($($name:ident: $bytes:expr => $kind:ident $expected:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            assert_refused(read_all($bytes), ErrorKind::$kind, $expected);
+        }
+    )*};
+}
+
+const HELLO: &[&str] = &["data", "hello"];
+
+refuses! {
+    rejects_an_image_without_a_superblock: V5[..300].to_vec() => Corrupt "300 bytes, at least 304 needed";
+    rejects_another_magic: with(V5, 0, b"XFSC") => Corrupt "other bytes than XFSB";
+    rejects_an_unfinished_copy: with(V5, 126, &[1]) => Corrupt "marked as in progress";
+    rejects_a_block_size_that_is_none: with(V5, 4, &[0, 0, 4, 1]) => Corrupt "block size 1025";
+    rejects_more_blocks_than_groups: with(V5, 8, &[0, 0, 0, 1]) => Corrupt "superblock: blocks";
+    rejects_a_root_outside: with(V5, 56, &[0, 1]) => Corrupt "outside of the filesystem";
+    rejects_unknown_features: with(V5, 216, &[0x80]) => Unsupported "unknown incompatible features (0x80000000)";
+    rejects_old_directories: with(V4, 100, &[0x14]) => Unsupported "version 4 without dirv2";
+    rejects_other_versions: with(V4, 101, &[0xa3]) => Unsupported "version 3, 4 and 5 are read";
+    rejects_an_inode_with_another_magic: with_inode(HELLO, 0, b"NI") => Corrupt "begins with 0x4e49";
+    rejects_an_inode_of_another_version: with_inode(HELLO, 4, &[2]) => Corrupt "version 2, 3 allowed";
+    rejects_an_inode_that_was_written_elsewhere: with_inode(HELLO, 152, &[1]) => Corrupt "claims to be inode";
+    rejects_an_inode_of_another_filesystem: with_inode(HELLO, 160, &[1]) => Corrupt "another UUID";
+    rejects_a_free_inode: with_inode(HELLO, 2, &[0, 0]) => Corrupt "not in use";
+    rejects_a_mode_without_a_type: with_inode(HELLO, 2, &[0xf0, 0]) => Corrupt "has no type";
+    rejects_a_file_in_its_inode: with_inode(HELLO, 5, &[1]) => Corrupt "format 1 of the data fork";
+    rejects_a_negative_size: with_inode(HELLO, 56, &[0x80]) => Corrupt "inode";
+    rejects_attributes_behind_the_inode: with_inode(HELLO, 82, &[60]) => Corrupt "attribute fork at 480";
+    rejects_too_many_extents: with_inode(HELLO, 24, &[0, 0, 0, 0, 0, 0, 9, 0]) => Corrupt "2304 extents";
+    rejects_an_extent_outside: with_inode(HELLO, 176 + 9, &[0xff]) => Corrupt "are not in one group";
+    rejects_a_tree_without_levels: with_inode(&["data", "striped"], 176, &[0, 0]) => Corrupt "0 levels";
+    rejects_an_entry_longer_than_its_directory: with_inode(&["short"], 176 + 6, &[200]) => Corrupt "the next one is outside";
+}
+
+#[test]
+fn true_images_are_read_and_sound() {
+    for (image, names) in [(V5, 159), (V4, 692)] {
+        assert_eq!(read_all(image.to_vec()).unwrap(), names);
+        let volume = opened(image.to_vec()).unwrap();
+        assert!(volume.fault().is_none() && volume.warnings().is_empty(), "{:?}", volume.warnings());
+        let mut found = Vec::new();
+        volume.check(&mut |finding| found.push(finding)).unwrap();
+        found.retain(|finding| finding.severity > Severity::Note);
+        assert_eq!(found, []);
+        let owners = volume.space().unwrap();
+        assert_eq!(owners.iter().map(|owner| owner.len).sum::<u64>(), image.len() as u64);
+    }
+}
+
+#[test]
+fn a_wrong_checksum_of_the_superblock_is_a_fault_of_the_image() {
+    let mut image = V5.to_vec();
+    image[225] ^= 1;
+    let fault = opened(image).unwrap().fault().unwrap();
+    assert_eq!(fault.kind(), ErrorKind::Corrupt);
+    assert!(fault.to_string().contains("superblock: checksum"), "{fault}");
+}
+
+#[test]
+fn a_wrong_checksum_of_an_inode_is_an_error_of_that_inode() {
+    let (mut image, at) = (V5.to_vec(), inode_at(HELLO));
+    image[at + 8] ^= 1;
+    assert_refused(read_all(image.clone()), ErrorKind::Corrupt, "checksum");
+    let mut errors = 0;
+    opened(image)
+        .unwrap()
+        .check(&mut |found| errors += u32::from(found.severity == Severity::Error))
+        .unwrap();
+    assert_eq!(errors, 1);
+}
+
+#[test]
+fn a_log_without_an_unmount_at_its_end_is_dirty() {
+    let volume = opened(V5.to_vec()).unwrap();
+    assert_eq!(volume.log, LogState::Clean);
+    let log = volume.super_block.internal_log().unwrap();
+    let mut image = V5.to_vec();
+    // The operation of the last record loses its flag.
+    let sectors = log.map(|at| at as usize).step_by(SECTOR);
+    let last =
+        sectors.filter(|at| image[*at..].starts_with(b"\xfe\xed\xba\xbe") && image[*at + 7] == 1).last();
+    image[last.unwrap() + SECTOR + 9] = 0;
+    let volume = opened(image.clone()).unwrap();
+    assert_eq!(volume.log, LogState::Dirty);
+    assert!(volume.warnings()[0].contains("not applied"), "{:?}", volume.warnings());
+    let opening = Opening { no_journal: true, ..Opening::default() };
+    assert!(open(Arc::new(MemoryImage::new("xfs", image)), opening).unwrap().warnings().is_empty());
+}
+
+#[test]
+fn lookups_find_what_listings_show() {
+    let volume = opened(V5.to_vec()).unwrap();
+    let node = volume.lookup(volume.root(), b"node").unwrap().unwrap();
+    let mut names = Vec::new();
+    let visit = &mut |entry: packfs_format::DirEntry, _| {
+        names.push((entry.name, entry.id));
+        ControlFlow::Continue(())
+    };
+    volume.read_dir(node, DirCursor(0), visit).unwrap();
+    assert_eq!(names.len(), 89);
+    for (name, id) in names {
+        assert_eq!(volume.lookup(node, &name).unwrap(), Some(id));
+    }
+    assert_eq!(volume.lookup(node, b"a name 50").unwrap(), None);
+    assert_refused(volume.lookup(InodeId(1 << 60), b"a"), ErrorKind::Corrupt, "outside of the filesystem");
+}
