@@ -12,8 +12,15 @@ pub struct ContentId(pub u64);
 pub trait Contents: Send + Sync {
     /// Opens one file's contents.
     ///
-    /// Errors name the file. A file with another length or time than the tree's is an error.
+    /// Errors name the file, unless [`Contents::names_files`] is false. A file with another length
+    /// or time than the tree's is an error.
     fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>>;
+
+    /// True if errors name the file that they are about. The reader of an image knows no paths: its
+    /// caller names the file.
+    fn names_files(&self) -> bool {
+        true
+    }
 
     /// Returns a description of the places where the file's bytes are stored, if it is known and
     /// short: files of one length with equal descriptions have equal bytes. Snapshots, reflinks,
@@ -26,7 +33,7 @@ pub trait Contents: Send + Sync {
 
 /// One opened file.
 pub trait ContentReader: Send {
-    /// Fills `buf` from `offset`; holes read as zeros. Errors name a source that ends too early.
+    /// Fills `buf` from `offset`; holes read as zeros. A source that ends too early is an error.
     fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
     /// The first run of data at or after `offset`, everything between being a hole; `None` if only

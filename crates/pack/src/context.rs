@@ -1,7 +1,7 @@
 //! Inputs of all stages of an engine: the tree, its contents and the plan.
 
 use packfs_codec::CodecSettings;
-use packfs_core::{ContentReader, Contents, Error, NodeId, NodeKind, Result, Tree};
+use packfs_core::{ContentReader, Contents, Error, ErrorKind, NodeId, NodeKind, Result, Tree};
 use packfs_format::{DataKind, FileJob, Plan};
 use std::ops::Range;
 
@@ -78,7 +78,11 @@ pub(crate) struct Context<'a, K: DataKind> {
 impl<K: DataKind> Context<'_, K> {
     pub(crate) fn open(&self, node: NodeId) -> Result<Box<dyn ContentReader + '_>> {
         match self.tree.node(node).kind {
-            NodeKind::File { content, .. } => self.contents.open(content),
+            NodeKind::File { content, .. } if self.contents.names_files() => self.contents.open(content),
+            NodeKind::File { content, .. } => {
+                let inner = self.contents.open(content).map_err(|error| named(self.tree, node, error))?;
+                Ok(Box::new(NamedReader { inner, tree: self.tree, node }))
+            }
             _ => Err(Error::failed("cannot open contents: not a regular file")),
         }
     }
@@ -129,4 +133,33 @@ pub(crate) fn is_zero(bytes: &[u8]) -> bool {
     let (head, rest) = bytes.split_at(bytes.len().min(16));
     head.iter().all(|&b| b == 0)
         && rest.chunks(4096).all(|chunk| chunk.iter().fold(0, |acc, &b| acc | b) == 0)
+}
+
+/// A file of a source that does not know its path.
+struct NamedReader<'a> {
+    inner: Box<dyn ContentReader + 'a>,
+    tree: &'a Tree,
+    node: NodeId,
+}
+
+impl ContentReader for NamedReader<'_> {
+    fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.inner.read_exact_at(offset, buf).map_err(|error| named(self.tree, self.node, error))
+    }
+
+    fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
+        self.inner.next_data(offset).map_err(|error| named(self.tree, self.node, error))
+    }
+
+    fn check_unchanged(&mut self) -> Result<()> {
+        self.inner.check_unchanged()
+    }
+}
+
+/// Names the file in an error about the image that it lies in.
+fn named(tree: &Tree, node: NodeId, error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Corrupt | ErrorKind::Unsupported => error.at(format_args!("{:?}", tree.path(node))),
+        _ => error,
+    }
 }

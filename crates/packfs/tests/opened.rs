@@ -110,6 +110,11 @@ fn a_file_with_damaged_contents_is_named() {
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     let text = error.to_string();
     assert!(text.starts_with("\"d/f\": ") && text.contains("block at 0x60: "), "{text}");
+    for format in ["erofs", "squashfs"] {
+        let output = folder.path().join(format);
+        let error = packfs::pack(&path, &output).format(format).run().unwrap_err();
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Corrupt, text.clone()));
+    }
 }
 
 #[test]

@@ -317,6 +317,10 @@ impl Contents for ReadEngine {
         Ok(Box::new(EngineReader { engine: self, id, len: self.file_len(id)? }))
     }
 
+    fn names_files(&self) -> bool {
+        false
+    }
+
     /// A file that cannot be read has no place: reading it says why.
     fn place(&self, id: ContentId) -> Option<Box<[u64]>> {
         let (id, mut words, mut is_long) = (InodeId(id.0), Vec::new(), false);

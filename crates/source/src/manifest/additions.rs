@@ -319,6 +319,10 @@ impl Contents for Overlaid {
         Err(Error::failed(format!("no file with id {}", id.0)))
     }
 
+    fn names_files(&self) -> bool {
+        self.source.names_files()
+    }
+
     fn place(&self, id: ContentId) -> Option<Box<[u64]>> {
         if id.0 < self.first_id { self.source.place(id) } else { None }
     }
