@@ -28,6 +28,7 @@ pub(crate) fn reseal(image: &mut [u8]) {
     crate::fields::romfs::repair(image);
     crate::fields::ext::repair(image);
     crate::fields::xfs::repair(image);
+    crate::fields::btrfs::repair(image);
     repair_boot_catalog(image);
 }
 
@@ -161,6 +162,17 @@ mod tests {
         assert!(again != base.bytes);
         repair(&mut again);
         assert!(again == base.bytes);
+    }
+
+    #[test]
+    fn sums_of_btrfs_are_right_already() {
+        let folder = tempfile::tempdir().unwrap();
+        for base in crate::corpus::images("btrfs", folder.path()).unwrap() {
+            let mut again = base.bytes.clone();
+            again[64 << 10] ^= 1;
+            repair(&mut again);
+            assert!(again == base.bytes, "{}", base.name);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use packfs::Silent;
 use packfs_testkit::Random;
 
 /// Kinds of cases: images of a format, images within containers, or integrity data of images.
-pub const KINDS: [&str; 11] = [
+pub const KINDS: [&str; 12] = [
     "squashfs",
     "squashfs-legacy",
     "erofs",
@@ -19,6 +19,7 @@ pub const KINDS: [&str; 11] = [
     "romfs",
     "ext4",
     "xfs",
+    "btrfs",
     "containers",
     "recovery",
     "verity",
@@ -222,6 +223,21 @@ mod tests {
                     "hash tree",
                     "extent tree",
                     "tree",
+                ],
+            ),
+            (
+                "btrfs",
+                &[
+                    "superblock",
+                    "block",
+                    "pointer",
+                    "item",
+                    "inode",
+                    "entry",
+                    "extent",
+                    "root",
+                    "chunk",
+                    "reference",
                 ],
             ),
             (

@@ -146,6 +146,12 @@ const XFS_READ: [Found; 2] = [
     ("version 4", include_bytes!("../../../../testdata/legacy/xfs-v4.xfs")),
 ];
 
+/// Mixed groups with zstd, and metadata in two copies with lzo.
+const BTRFS_READ: [Found; 2] = [
+    ("mixed", include_bytes!("../../../../testdata/legacy/btrfs-mixed.btrfs")),
+    ("copies", include_bytes!("../../../../testdata/legacy/btrfs-dup.btrfs")),
+];
+
 /// Both versions of zisofs, both trees, and what boots. Small files take a sector each, so there
 /// are few.
 const ISO9660: [Row; 3] = [
@@ -168,6 +174,7 @@ pub fn images(format: &str, folder: &Path) -> Result<Vec<Base>> {
         "romfs" => (&[], &ROMFS_READ),
         "ext4" => (&[], &EXT4_READ),
         "xfs" => (&[], &XFS_READ),
+        "btrfs" => (&[], &BTRFS_READ),
         "containers" => return containers(folder),
         _ => (&SQUASHFS, &[]),
     };

@@ -4,6 +4,7 @@
 //! These walks are written apart from the readers they help to test, and take any bytes: they skip
 //! invalid structures.
 
+pub(crate) mod btrfs;
 mod containers;
 pub(crate) mod cramfs;
 mod erofs;
@@ -62,6 +63,8 @@ pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
         cramfs::fields(image)
     } else if xfs::is_one(image) {
         xfs::fields(image)
+    } else if btrfs::is_one(image) {
+        btrfs::fields(image)
     } else if romfs::is_one(image) {
         romfs::fields(image)
     } else if ext::is_one(image) {
