@@ -33,6 +33,11 @@ pub(crate) trait Kind: DataKind {
     /// Returns true if a file of `len` bytes is stored entirely in shared blocks.
     fn shares_whole(plan: &Self::Plan, storage: Self::Storage, len: u64) -> bool;
 
+    /// Returns the length of the end of a file, or of the whole file, that goes into shared blocks.
+    fn shared_len(plan: &Self::Plan, storage: Self::Storage, len: u64) -> u64 {
+        if Self::shares_whole(plan, storage, len) { len } else { 0 }
+    }
+
     /// Returns true if a file is compared as a tail while it is packed, not before.
     fn is_compared_as_tail(plan: &Self::Plan, storage: Self::Storage, len: u64) -> bool;
 
@@ -117,6 +122,11 @@ impl<K: DataKind> Context<'_, K> {
 }
 
 impl<K: Kind> Context<'_, K> {
+    /// Returns the length of the end of a file, or of the whole file, that goes into shared blocks.
+    pub(crate) fn shared_len(&self, job: &FileJob<K>) -> u64 {
+        K::shared_len(&self.plan.data, job.storage, self.len(job.node))
+    }
+
     /// Returns true if a file is compared as a tail while it is packed, not before.
     pub(crate) fn is_compared_as_tail(&self, job: &FileJob<K>) -> bool {
         K::is_compared_as_tail(&self.plan.data, job.storage, self.len(job.node))

@@ -39,6 +39,13 @@ impl Kind for Blocks {
         storage == BlockStorage::SharedTail && len < plan.block_len.into()
     }
 
+    fn shared_len(plan: &BlockPlan, storage: BlockStorage, len: u64) -> u64 {
+        match storage {
+            BlockStorage::Blocks | BlockStorage::Flat => 0,
+            BlockStorage::SharedTail => len % u64::from(plan.block_len),
+        }
+    }
+
     fn is_compared_as_tail(plan: &BlockPlan, storage: BlockStorage, len: u64) -> bool {
         Self::shares_whole(plan, storage, len)
     }
@@ -134,10 +141,6 @@ impl Context<'_, Blocks> {
 
     /// Returns the length of the file's tail that goes into a fragment block; 0 if none does.
     pub(crate) fn shared_tail_len(&self, job: u32) -> u64 {
-        let job = self.plan.files[job as usize];
-        match job.storage {
-            BlockStorage::Blocks | BlockStorage::Flat => 0,
-            BlockStorage::SharedTail => self.len(job.node) % self.block_len(),
-        }
+        self.shared_len(&self.plan.files[job as usize])
     }
 }

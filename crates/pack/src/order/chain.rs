@@ -20,12 +20,14 @@ const FEATURES_MORE: u64 = 8;
 pub(super) struct Item {
     pub features: Box<[u32]>,
     pub len: u32,
+    /// Hash of the contents, if equal files are stored once.
+    pub hash: Option<u64>,
 }
 
 /// Returns the order of `items` as indexes, for blocks of `block_len` bytes; it depends on nothing
 /// else.
 pub(super) fn chain(items: &[Item], block_len: u64) -> Vec<u32> {
-    let index = Index::new(items);
+    let index = Index::new(&items.iter().map(|item| &*item.features).collect::<Vec<_>>());
     let mut chain = Chain {
         index: &index,
         items,
@@ -57,7 +59,7 @@ pub(super) fn chain(items: &[Item], block_len: u64) -> Vec<u32> {
 }
 
 /// Features shared by files; those of a single file are left out.
-struct Index {
+pub(super) struct Index {
     /// Start of each feature's files in `files`, and the end.
     starts: Vec<u32>,
     files: Vec<u32>,
@@ -67,14 +69,16 @@ struct Index {
 }
 
 impl Index {
-    fn new(items: &[Item]) -> Self {
-        let mut pairs: Vec<u64> = Vec::with_capacity(items.iter().map(|item| item.features.len()).sum());
-        for (file, item) in items.iter().enumerate() {
-            pairs.extend(item.features.iter().map(|&feature| u64::from(feature) << FILE_BITS | file as u64));
+    /// Creates an index of files by the features of each.
+    pub(super) fn new(files_features: &[&[u32]]) -> Self {
+        let file_count = files_features.len();
+        let mut pairs: Vec<u64> = Vec::with_capacity(files_features.iter().copied().map(<[u32]>::len).sum());
+        for (file, features) in files_features.iter().enumerate() {
+            pairs.extend(features.iter().map(|&feature| u64::from(feature) << FILE_BITS | file as u64));
         }
         pairs.sort_unstable();
         let (mut starts, mut files) = (Vec::new(), Vec::new());
-        let mut file_starts = vec![0_u32; items.len() + 1];
+        let mut file_starts = vec![0_u32; file_count + 1];
         for group in pairs.chunk_by(|a, b| a >> FILE_BITS == b >> FILE_BITS) {
             if (2..=POSTINGS_MAX).contains(&group.len()) {
                 starts.push(files.len() as u32);
@@ -86,7 +90,7 @@ impl Index {
         }
         starts.push(files.len() as u32);
         drop(pairs);
-        for file in 0..items.len() {
+        for file in 0..file_count {
             file_starts[file + 1] += file_starts[file];
         }
         let mut features = vec![0; files.len()];
@@ -101,12 +105,14 @@ impl Index {
         Index { starts, files, file_starts, features }
     }
 
-    fn features_of(&self, file: u32) -> &[u32] {
+    /// Returns the numbers of a file's features.
+    pub(super) fn features_of(&self, file: u32) -> &[u32] {
         let file = file as usize;
         &self.features[self.file_starts[file] as usize..self.file_starts[file + 1] as usize]
     }
 
-    fn files_with(&self, feature: u32) -> &[u32] {
+    /// Returns the files that have a feature, by its number.
+    pub(super) fn files_with(&self, feature: u32) -> &[u32] {
         let feature = feature as usize;
         &self.files[self.starts[feature] as usize..self.starts[feature + 1] as usize]
     }
@@ -175,7 +181,7 @@ mod tests {
     use super::*;
 
     fn item(features: &[u32], len: u32) -> Item {
-        Item { features: features.into(), len }
+        Item { features: features.into(), len, hash: None }
     }
 
     #[test]

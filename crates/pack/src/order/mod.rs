@@ -1,13 +1,15 @@
 //! Order of files, where it affects the size of the image.
 //!
 //! A compressor finds repetitions only within a block, so small files that share blocks belong
-//! beside similar ones. They come first, so that the last of their blocks is compressed while other
-//! work is left; files with blocks of their own follow in plan order. Reading along the tree then
-//! needs more distant blocks, so files move only within ranges of the tree ([`Plan::reorder_len`]),
-//! each with shared blocks of its own.
+//! beside similar ones. Reading along the tree then needs more distant blocks. If readers keep few
+//! blocks decoded, files move as far as such a walk allows ([`walk`]), or, on request, within ranges
+//! of the tree that have shared blocks of their own. In other formats small files come first, so
+//! that the last of their blocks is compressed while other work is left.
 
 mod chain;
+mod pairs;
 mod sketch;
+mod walk;
 
 use crate::PackOptions;
 use crate::context::{Boundaries, Context, Kind};
@@ -18,6 +20,7 @@ use packfs_core::{Goal, NodeId, Progress, Result, Stage, Tree};
 use packfs_format::{FileJob, Plan};
 use sketch::sketch;
 use std::cmp::Reverse;
+use walk::{KERNEL_KEEPS, Rules};
 
 /// Order of small files that share blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,14 +98,11 @@ pub(crate) fn sort<K: Kind>(
     Ok(Ordered { files, boundaries: Boundaries { first_used, stretch_starts }, far_apart })
 }
 
-/// Shared blocks that Linux's SquashFS driver keeps decoded.
-const KERNEL_KEEPS: u64 = 3;
-
 /// Returns true if a walk in tree order needs blocks that the kernel has evicted, for formats whose
 /// shared blocks are not in the page cache.
 fn moves_far<K: Kind>(context: &Context<'_, K>, files: &[FileJob<K>], order: Order) -> bool {
     let Some(block_len) = K::shared_block_len(&context.plan.data) else { return false };
-    let kept_len = KERNEL_KEEPS * block_len;
+    let kept_len = KERNEL_KEEPS as u64 * block_len;
     let within = match worthwhile(order, context.plan) {
         Order::Path => return false,
         Order::Kind => u64::MAX,
@@ -124,6 +124,9 @@ fn by_likeness<K: Kind>(
     let (mut sorted, stretch_starts) = match worthwhile(options.order, context.plan) {
         Order::Path => return Ok((files.to_vec(), Vec::new())),
         Order::Kind => (by_kind(context.tree, small), Vec::new()),
+        Order::Similarity { within: None } if K::shared_block_len(&context.plan.data).is_some() => {
+            return for_walks(context, files, stays, options, progress);
+        }
         Order::Similarity { within } => {
             let within = within.unwrap_or(context.plan.reorder_len);
             by_similarity(context, &small, within, options, progress)?
@@ -186,6 +189,50 @@ fn by_similarity<K: Kind>(
     Ok((sorted, starts))
 }
 
+/// Returns the files in an order that is read efficiently along the tree, and the indexes at which
+/// a shared block starts. Files with blocks of their own lie between the shared blocks of files
+/// around them.
+fn for_walks<K: Kind>(
+    context: &Context<'_, K>,
+    files: &[FileJob<K>],
+    stays: impl Fn(NodeId) -> bool,
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<(Vec<FileJob<K>>, Vec<u32>)> {
+    let plan = context.plan;
+    let shares = |job: &FileJob<K>| context.shared_len(job) > 0 && !stays(job.node);
+    let small: Vec<usize> = (0..files.len()).filter(|&index| shares(&files[index])).collect();
+    let bytes_total = small.iter().map(|&index| context.shared_len(&files[index])).sum();
+    progress.begin(Stage::Order, small.len() as u64, bytes_total);
+    let rules = Rules::new(K::shared_block_len(&plan.data).unwrap_or(1), window_len(plan));
+    let mut sorted = Vec::with_capacity(files.len());
+    let mut starts = Vec::new();
+    let mut others = (0..files.len()).filter(|&index| !shares(&files[index])).peekable();
+    for (number, batch) in small.chunks(GROUP_FILES_MAX).enumerate() {
+        let items = read_in_parallel(options, progress, batch, |&index| {
+            let item = item(context, &files[index]);
+            progress.advance(1, context.shared_len(&files[index]), 0);
+            item
+        })?;
+        let items: Vec<Item> = items.into_iter().map(Option::unwrap_or_default).collect();
+        let batch_end = (number + 1) * GROUP_FILES_MAX;
+        for stretch in walk::stretches(&items, &rules) {
+            for block in stretch.blocks {
+                starts.push(sorted.len() as u32);
+                sorted.extend(block.iter().map(|&index| files[batch[index as usize]]));
+            }
+            let next = batch.get(stretch.end as usize).or(small.get(batch_end));
+            let end = next.copied().unwrap_or(files.len());
+            while let Some(index) = others.next_if(|&index| index < end) {
+                sorted.push(files[index]);
+            }
+        }
+    }
+    sorted.extend(others.map(|index| files[index]));
+    starts.push(sorted.len() as u32);
+    Ok((sorted, starts))
+}
+
 /// Returns the number of shared blocks in a range, and their length; `None` if a range is shorter
 /// than a block, or unlimited.
 ///
@@ -239,10 +286,12 @@ fn group_count(items: &[Item], within: u64) -> usize {
 }
 
 fn item<K: Kind>(context: &Context<'_, K>, job: &FileJob<K>) -> Result<Item> {
-    let len = context.len(job.node);
+    let len = context.shared_len(job);
     let mut bytes = vec![0; len.min(LOOK_LEN) as usize];
-    context.open(job.node)?.read_exact_at(0, &mut bytes)?;
-    Ok(Item { features: sketch(&bytes), len: len.try_into().unwrap_or(u32::MAX) })
+    context.open(job.node)?.read_exact_at(context.len(job.node) - len, &mut bytes)?;
+    let is_whole = context.plan.dedupe && len <= LOOK_LEN;
+    let hash = is_whole.then(|| xxhash_rust::xxh3::xxh3_64(&bytes));
+    Ok(Item { features: sketch(&bytes), len: len.try_into().unwrap_or(u32::MAX), hash })
 }
 
 /// Returns the requested order, or tree order if nothing is gained: the position of uncompressed

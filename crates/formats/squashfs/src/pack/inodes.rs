@@ -124,22 +124,7 @@ impl<R: InodeRecords> Writer<'_, R> {
                 self.write_inode(id)?;
             }
         }
-        for dir in std::mem::take(&mut self.numbering.dirs) {
-            let entries = self.tree.entries(dir);
-            let mut children = Vec::with_capacity(entries.len());
-            for entry in entries {
-                children.push(Child {
-                    entry,
-                    file_type: self.tree.node(entry.node).kind.file_type(),
-                    inode: self.write_inode(entry.node)?,
-                    number: self.numbering.number(entry.node),
-                });
-            }
-            let records = self.records.listing_records();
-            let listing = write_listing(records, &mut self.listings, self.codec, &children)?;
-            self.listing_of[dir.index()] = Some(Box::new(listing));
-        }
-        let root = self.write_inode(NodeId::ROOT)?;
+        let root = self.write_tree()?;
         Ok(InodeTables {
             references: self.references(),
             root,
@@ -147,6 +132,48 @@ impl<R: InodeRecords> Writer<'_, R> {
             inodes: self.inodes.finish(self.codec)?,
             listings: self.listings.finish(self.codec)?,
         })
+    }
+
+    /// Writes the inodes and listings of the tree along a walk, each directory after all that is in
+    /// it; returns where the root's inode is.
+    fn write_tree(&mut self) -> Result<InodeRef> {
+        let tree = self.tree;
+        let mut open = vec![(NodeId::ROOT, tree.entries(NodeId::ROOT), Vec::new())];
+        loop {
+            let Some((dir, entries, places)) = open.last_mut() else {
+                return Err(Error::failed("internal: a tree without a root"));
+            };
+            match entries.next().map(|entry| entry.node) {
+                Some(child) if tree.node(child).is_dir() => {
+                    open.push((child, tree.entries(child), Vec::new()));
+                }
+                Some(child) => places.push(self.write_inode(child)?),
+                None => {
+                    let dir = *dir;
+                    let places = std::mem::take(places);
+                    self.write_listing(dir, &places)?;
+                    let place = self.write_inode(dir)?;
+                    open.pop();
+                    match open.last_mut() {
+                        Some((_, _, places)) => places.push(place),
+                        None => return Ok(place),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes the listing of a directory, given the places of its entries' inodes.
+    fn write_listing(&mut self, dir: NodeId, places: &[InodeRef]) -> Result<()> {
+        let mut children = Vec::with_capacity(places.len());
+        for (entry, &inode) in self.tree.entries(dir).zip(places) {
+            let file_type = self.tree.node(entry.node).kind.file_type();
+            children.push(Child { entry, file_type, inode, number: self.numbering.number(entry.node) });
+        }
+        let records = self.records.listing_records();
+        let listing = write_listing(records, &mut self.listings, self.codec, &children)?;
+        self.listing_of[dir.index()] = Some(Box::new(listing));
+        Ok(())
     }
 
     /// Writes an inode, unless it was written with an earlier name that this one can share it with;

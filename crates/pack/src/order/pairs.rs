@@ -1,0 +1,176 @@
+//! Pairs of similar files that lie far apart in the tree, where one moves beside the other.
+//!
+//! A walk along the tree then decodes the block of both once more, so only files move that save
+//! much, with whatever fits into the block with them.
+
+use super::chain::{Index, Item};
+use super::walk::{Rules, compressed_len};
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+/// Most files beside which a file may move.
+const HOSTS_MAX: usize = 16;
+
+/// A move of a file beside another.
+struct Move {
+    /// Bytes it saves, estimated.
+    gain: u64,
+    file: u32,
+    host: u32,
+}
+
+/// Returns groups of `files`, which are indexes of `items` in tree order. A group has one file, or
+/// several that share a block. Groups are in the order of their first files, and so are files.
+///
+/// Files for which `is_fixed` is true do not move, and nothing moves beside them.
+pub(super) fn groups(
+    items: &[Item],
+    files: &[u32],
+    is_fixed: impl Fn(u32) -> bool,
+    rules: &Rules,
+) -> Vec<Vec<u32>> {
+    let moves = moves(items, files, is_fixed, rules);
+    let block_count =
+        files.iter().map(|&file| u64::from(items[file as usize].len)).sum::<u64>() / rules.block_len;
+    let mut left = block_count * rules.moves_percent / 100;
+    let mut group_of: Vec<u32> = (0..files.len() as u32).collect();
+    let mut groups: Vec<Vec<u32>> = files.iter().map(|&file| vec![file]).collect();
+    let mut lens: Vec<u64> = files.iter().map(|&file| u64::from(items[file as usize].len)).collect();
+    for Move { file, host, .. } in moves {
+        // A file that is a host already stays where it is.
+        let (from, to) = (file as usize, group_of[host as usize] as usize);
+        let moved = group_of[from] != file || groups[from].len() != 1;
+        if moved || from == to || lens[from] + lens[to] > rules.window_len {
+            continue;
+        }
+        if left == 0 {
+            break;
+        }
+        left -= 1;
+        group_of[from] = to as u32;
+        lens[to] += lens[from];
+        let alone = std::mem::take(&mut groups[from]);
+        groups[to].extend(alone);
+    }
+    groups.retain(|group| !group.is_empty());
+    groups.iter_mut().for_each(|group| group.sort_unstable());
+    groups.sort_unstable_by_key(|group| group[0]);
+    groups
+}
+
+/// Returns the moves that save enough, best first. Files are numbered by their place in `files`.
+fn moves(items: &[Item], files: &[u32], is_fixed: impl Fn(u32) -> bool, rules: &Rules) -> Vec<Move> {
+    let item = |file: u32| &items[files[file as usize] as usize];
+    // Neither file of a pair can save more than it has.
+    let may_move = |file: &u32| {
+        compressed_len(item(*file).len.into()) >= rules.move_gain && !is_fixed(files[*file as usize])
+    };
+    let long: Vec<u32> = (0..files.len() as u32).filter(may_move).collect();
+    let index = Index::new(&long.iter().map(|&file| &*item(file).features).collect::<Vec<_>>());
+    let mut offsets = vec![0_u64];
+    for &file in files {
+        offsets.push(offsets[offsets.len() - 1] + u64::from(items[file as usize].len));
+    }
+    let mut moves = Vec::new();
+    let mut scores = vec![0_u64; long.len()];
+    for (number, &file) in (0..).zip(&long) {
+        let gain = |count: u64| count * compressed_len(item(file).len.into()) / weight(item(file));
+        let room = rules.window_len.saturating_sub(item(file).len.into());
+        let mut hosts = like(&index, number, &mut scores);
+        hosts.retain(|&(Reverse(count), host)| {
+            let len = u64::from(item(long[host as usize]).len);
+            gain(count) >= rules.move_gain && len <= room
+        });
+        if hosts.is_empty() {
+            continue;
+        }
+        hosts.sort_unstable();
+        hosts.truncate(HOSTS_MAX);
+        let new = new_features(items, files, &offsets, file, rules.block_len);
+        for host in hosts.into_iter().map(|(_, host)| long[host as usize]) {
+            let features = item(host).features.iter();
+            let gain = gain(features.filter(|feature| new.contains(feature)).count() as u64);
+            if gain >= rules.move_gain {
+                moves.push(Move { gain, file, host });
+            }
+        }
+    }
+    moves.sort_unstable_by_key(|row| (Reverse(row.gain), row.file, row.host));
+    moves
+}
+
+/// Returns the other files of the index with features of `file`, each with their number. `scores`
+/// holds a zero for each file, also afterwards.
+fn like(index: &Index, file: u32, scores: &mut [u64]) -> Vec<(Reverse<u64>, u32)> {
+    let mut found = Vec::new();
+    for &feature in index.features_of(file) {
+        for &other in index.files_with(feature) {
+            let score = &mut scores[other as usize];
+            if *score == 0 {
+                found.push(other);
+            }
+            *score += 1;
+        }
+    }
+    let counted = |other: u32| (Reverse(std::mem::take(&mut scores[other as usize])), other);
+    let rows = found.into_iter().map(counted);
+    rows.filter(|&(_, other)| other != file).collect()
+}
+
+/// Returns the divisor of a file's length for each of its features; files with few features are
+/// less certain to be alike.
+fn weight(item: &Item) -> u64 {
+    item.features.len() as u64 + 2
+}
+
+/// Returns the features of a file that no file near it has, which may share its block anyway.
+fn new_features(items: &[Item], files: &[u32], offsets: &[u64], file: u32, near_len: u64) -> HashSet<u32> {
+    let file = file as usize;
+    let mut new: HashSet<u32> = items[files[file] as usize].features.iter().copied().collect();
+    let first = offsets.partition_point(|&offset| offset + near_len <= offsets[file]);
+    let end = offsets.partition_point(|&offset| offset < offsets[file] + near_len).min(files.len());
+    for near in (first..end).filter(|&near| near != file) {
+        for feature in &items[files[near] as usize].features {
+            new.remove(feature);
+        }
+    }
+    new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(features: std::ops::Range<u32>, len: u32) -> Item {
+        Item { features: features.collect(), len, hash: None }
+    }
+
+    #[test]
+    fn a_file_moves_beside_one_like_it_that_is_far_away_and_leaves_room() {
+        let rules = Rules::new(1000, 1000);
+        let rules = Rules { moves_percent: 100, ..rules };
+        let mut items: Vec<Item> = (0..6).map(|i| item(i * 100..i * 100 + 60, 600)).collect();
+        items[0] = item(1000..1060, 400);
+        items[5] = item(1000..1060, 500);
+        let files: Vec<u32> = (0..6).collect();
+        assert_eq!(
+            groups(&items, &files, |_| false, &rules),
+            [vec![0, 5], vec![1], vec![2], vec![3], vec![4]]
+        );
+        assert_eq!(groups(&items, &files, |file| file == 5, &rules).len(), 6);
+        items[5].len = 700;
+        assert_eq!(groups(&items, &files, |_| false, &rules).len(), 6);
+    }
+
+    #[test]
+    fn a_file_beside_one_like_it_does_not_move() {
+        let rules = Rules::new(1000, 1000);
+        let mut items: Vec<Item> = (0..6).map(|i| item(i * 100..i * 100 + 60, 400)).collect();
+        items[0] = item(1000..1060, 400);
+        items[4] = item(1000..1060, 400);
+        items[5] = item(1000..1060, 400);
+        items[1] = item(1000..1060, 400);
+        let files: Vec<u32> = (0..6).collect();
+        assert_eq!(groups(&items, &files, |_| false, &rules).len(), 6);
+    }
+}

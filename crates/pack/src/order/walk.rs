@@ -1,0 +1,347 @@
+//! Placement of small files for readers that walk along the tree and keep few shared blocks
+//! decoded, as Linux's SquashFS driver does.
+//!
+//! The tree is cut into stretches of one to three blocks, and files move within them. The number of
+//! blocks is that with the least cost: estimated compressed bytes, and a price for each time that
+//! a walk decodes a block. A model of the reader's cache counts these, with all other blocks that
+//! the walk needs meanwhile: those of equal files, and of files that moved farther.
+
+use super::chain::{self, Item};
+use super::pairs;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// Shared blocks that Linux's SquashFS driver keeps decoded.
+pub(super) const KERNEL_KEEPS: usize = 3;
+
+/// Files that a walk reads before it needs a block again that it keeps.
+const NEAR_FILES: u32 = 8;
+
+/// Lengths and prices.
+pub(super) struct Rules {
+    pub block_len: u64,
+    /// Bytes that the codec looks back.
+    pub window_len: u64,
+    /// Compressed bytes that a further decode of a block has to save.
+    pub decode_price: u64,
+    /// Compressed bytes that a move beside a distant file has to save.
+    pub move_gain: u64,
+    /// Most such moves, in percent of the number of blocks.
+    pub moves_percent: u64,
+}
+
+impl Rules {
+    pub(super) fn new(block_len: u64, window_len: u64) -> Self {
+        let (decode_price, move_gain) = (block_len / 16, block_len / 24);
+        Rules { block_len, window_len, decode_price, move_gain, moves_percent: 12 }
+    }
+}
+
+/// Returns about how many bytes a compressor makes of `len`.
+pub(super) fn compressed_len(len: u64) -> u64 {
+    len * 35 / 100
+}
+
+/// Shared blocks that a reader keeps decoded; the one that came first is dropped first.
+#[derive(Clone, Copy, Default)]
+struct Kept {
+    blocks: [Option<u32>; KERNEL_KEEPS],
+    next: usize,
+}
+
+impl Kept {
+    /// Reads from a block; returns true if it had to be decoded.
+    fn read(&mut self, block: u32) -> bool {
+        let missing = !self.blocks.contains(&Some(block));
+        if missing {
+            self.blocks[self.next] = Some(block);
+            self.next = (self.next + 1) % KERNEL_KEEPS;
+        }
+        missing
+    }
+}
+
+/// Files of a part of the tree in the order of their placement.
+pub(super) struct Stretch {
+    /// Files of each block, as indexes.
+    pub blocks: Vec<Vec<u32>>,
+    /// Files before this index are in this stretch, or an earlier one.
+    pub end: u32,
+}
+
+/// Returns the placement of `items`, which are in tree order.
+pub(super) fn stretches(items: &[Item], rules: &Rules) -> Vec<Stretch> {
+    let (visits, originals) = visits(items);
+    let mut copies: HashMap<u32, Vec<u32>> = HashMap::new();
+    for (file, &original) in (0..).zip(&visits).filter(|&(file, &original)| file != original) {
+        copies.entry(original).or_default().push(file);
+    }
+    let groups = pairs::groups(items, &originals, |file| copies.contains_key(&file), rules);
+    let units = groups.iter().map(|group| unit(items, group)).collect();
+    let starts = groups.iter().map(|group| group[0]).chain([items.len() as u32]).collect();
+    let block_of = vec![u32::MAX; items.len()];
+    let mut walk = Walk {
+        items,
+        rules,
+        visits,
+        copies: &copies,
+        groups,
+        units,
+        starts,
+        block_of,
+        block_count: 0,
+        kept: Kept::default(),
+    };
+    let mut stretches = walk.run();
+    for block in stretches.iter_mut().flat_map(|stretch| &mut stretch.blocks) {
+        let with_copies = |file: &u32| [*file].into_iter().chain(copies.remove(file).unwrap_or_default());
+        *block = block.iter().flat_map(with_copies).collect();
+    }
+    stretches
+}
+
+/// Returns the first file that equals each, and the files that equal no earlier one.
+fn visits(items: &[Item]) -> (Vec<u32>, Vec<u32>) {
+    let mut firsts = HashMap::new();
+    let first = |(file, item): (u32, &Item)| {
+        item.hash.map_or(file, |hash| *firsts.entry((hash, item.len)).or_insert(file))
+    };
+    let visits: Vec<u32> = (0..).zip(items).map(first).collect();
+    let originals = (0..).zip(&visits).filter(|&(file, &first)| file == first).map(|(file, _)| file);
+    let originals = originals.collect();
+    (visits, originals)
+}
+
+/// Returns files that stay together as one.
+fn unit(items: &[Item], group: &[u32]) -> Item {
+    let files = group.iter().map(|&file| &items[file as usize]);
+    let mut features: Vec<u32> = files.clone().flat_map(|item| item.features.iter().copied()).collect();
+    features.sort_unstable();
+    features.dedup();
+    Item { features: features.into(), len: files.map(|item| item.len).sum(), hash: None }
+}
+
+/// A way to fill the next blocks.
+struct Trial {
+    /// Number of units.
+    count: usize,
+    blocks: Vec<Vec<u32>>,
+    kept: Kept,
+    /// Bytes placed, and what they cost.
+    len: u64,
+    cost: u64,
+}
+
+impl Trial {
+    /// Returns true if it costs less per byte.
+    fn is_cheaper(&self, other: &Trial) -> bool {
+        u128::from(self.cost) * u128::from(other.len) < u128::from(other.cost) * u128::from(self.len)
+    }
+}
+
+struct Walk<'a> {
+    items: &'a [Item],
+    rules: &'a Rules,
+    /// File whose bytes are read for each file.
+    visits: Vec<u32>,
+    /// Later files with the same bytes, for files that have such.
+    copies: &'a HashMap<u32, Vec<u32>>,
+    /// Files that are placed together, and each group as one file.
+    groups: Vec<Vec<u32>>,
+    units: Vec<Item>,
+    /// First file of each group, and the number of files.
+    starts: Vec<u32>,
+    /// Block of each file that is placed.
+    block_of: Vec<u32>,
+    block_count: u32,
+    kept: Kept,
+}
+
+impl Walk<'_> {
+    fn run(&mut self) -> Vec<Stretch> {
+        let mut stretches = Vec::new();
+        let mut done = 0;
+        while done < self.units.len() {
+            let mut best = self.attempt(done, 1);
+            for count in 2..=KERNEL_KEEPS as u64 {
+                let trial = self.attempt(done, count);
+                if trial.is_cheaper(&best) {
+                    best = trial;
+                }
+            }
+            self.number(&best.blocks);
+            self.block_count += best.blocks.len() as u32;
+            self.kept = best.kept;
+            done += best.count;
+            stretches.push(Stretch { blocks: best.blocks, end: self.starts[done] });
+        }
+        stretches
+    }
+
+    /// Fills up to `block_count` blocks with the units from `start` on.
+    fn attempt(&mut self, start: usize, block_count: u64) -> Trial {
+        let (count, blocks) = self.fill(start, block_count);
+        self.number(&blocks);
+        let mut kept = self.kept;
+        let walked = self.starts[start] as usize..self.starts[start + count] as usize;
+        let decodes = self.decodes(walked.clone(), &mut kept) + self.later_decodes(walked.end, &blocks);
+        let len = blocks.iter().flatten().map(|&file| u64::from(self.items[file as usize].len)).sum();
+        let stored: u64 = blocks.iter().map(|block| self.stored_len(block)).sum();
+        let cost = stored + decodes * self.rules.decode_price;
+        Trial { count, blocks, kept, len, cost }
+    }
+
+    /// Returns the number of units that fit, and the files of each block.
+    fn fill(&self, start: usize, block_count: u64) -> (usize, Vec<Vec<u32>>) {
+        let units = &self.units[start..];
+        let room = block_count * self.rules.block_len;
+        let mut len = 0;
+        let fits = |unit: &&Item| {
+            len += u64::from(unit.len);
+            len <= room
+        };
+        let mut count = units.iter().take_while(fits).count().max(1);
+        loop {
+            let order = match block_count {
+                1 => (0..count as u32).collect(),
+                _ => chain::chain(&units[..count], self.rules.window_len),
+            };
+            let blocks = self.cut(start, &order);
+            if blocks.len() as u64 <= block_count || count == 1 {
+                return (count, blocks);
+            }
+            // Units that do not fit go to the next stretch, taken from the end in tree order.
+            let beyond = blocks[block_count as usize..].iter().flatten();
+            let overfull: u64 = beyond.map(|&file| u64::from(self.items[file as usize].len)).sum();
+            let mut freed = 0;
+            while freed < overfull.max(1) && count > 1 {
+                count -= 1;
+                freed += u64::from(units[count].len);
+            }
+        }
+    }
+
+    /// Cuts units, numbered from `start`, into blocks.
+    fn cut(&self, start: usize, order: &[u32]) -> Vec<Vec<u32>> {
+        let mut blocks = Vec::new();
+        let mut block = Vec::new();
+        let mut filled = 0;
+        for &index in order {
+            let number = start + index as usize;
+            let len = u64::from(self.units[number].len);
+            if filled + len > self.rules.block_len {
+                blocks.push(std::mem::take(&mut block));
+                filled = 0;
+            }
+            filled += len;
+            block.extend(&self.groups[number]);
+        }
+        blocks.push(block);
+        blocks.retain(|block| !block.is_empty());
+        blocks
+    }
+
+    /// Assigns the next block numbers to files.
+    fn number(&mut self, blocks: &[Vec<u32>]) {
+        for (number, block) in (self.block_count..).zip(blocks) {
+            for &file in block {
+                self.block_of[file as usize] = number;
+            }
+        }
+    }
+
+    /// Returns how many blocks a walk decodes.
+    fn decodes(&self, walked: Range<usize>, kept: &mut Kept) -> u64 {
+        let blocks = self.visits[walked].iter().map(|&file| self.block_of[file as usize]);
+        blocks.filter(|&block| kept.read(block)).count() as u64
+    }
+
+    /// Returns about how many blocks a walk decodes when it comes back to them, from `walked` on.
+    fn later_decodes(&self, walked: usize, blocks: &[Vec<u32>]) -> u64 {
+        let files = blocks.iter().flatten();
+        let copies = files.clone().filter_map(|file| self.copies.get(file)).flatten();
+        let mut visits: Vec<u32> = files.chain(copies).copied().collect();
+        visits.retain(|&file| file as usize >= walked);
+        visits.sort_unstable();
+        // What lies between takes the place of all but the last block.
+        let block = |file: &u32| self.block_of[self.visits[*file as usize] as usize];
+        visits.chunk_by(|a, b| b - a <= NEAR_FILES && block(a) == block(b)).count() as u64
+    }
+
+    /// Returns about how long a block becomes: bytes with features that it has already are free.
+    fn stored_len(&self, block: &[u32]) -> u64 {
+        let mut seen = HashSet::new();
+        let mut filled = 0;
+        let mut stored = 0;
+        for &file in block {
+            let item = &self.items[file as usize];
+            let len = u64::from(item.len);
+            if filled + len > self.rules.window_len {
+                seen.clear();
+                filled = 0;
+            }
+            filled += len;
+            let new = item.features.iter().filter(|&&feature| seen.insert(feature)).count() as u64;
+            let count = item.features.len() as u64;
+            stored += compressed_len(len) * (new + 2) / (count + 2);
+        }
+        stored
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(features: Range<u32>, len: u32) -> Item {
+        Item { features: features.collect(), len, hash: None }
+    }
+
+    /// Kinds of files in turn, each kind with features of its own.
+    fn mixed(count: u32, kinds: u32, len: u32) -> Vec<Item> {
+        (0..count).map(|i| item(i % kinds * 100..i % kinds * 100 + 60, len)).collect()
+    }
+
+    fn lens(items: &[Item], stretches: &[Stretch]) -> Vec<u64> {
+        let blocks = stretches.iter().flat_map(|stretch| &stretch.blocks);
+        blocks.map(|block| block.iter().map(|&file| u64::from(items[file as usize].len)).sum()).collect()
+    }
+
+    #[test]
+    fn every_file_is_in_one_block_that_holds_it() {
+        let items = mixed(200, 7, 130);
+        let stretches = stretches(&items, &Rules::new(1000, 1000));
+        let mut files: Vec<u32> =
+            stretches.iter().flat_map(|stretch| stretch.blocks.iter().flatten().copied()).collect();
+        files.sort_unstable();
+        assert!(files.into_iter().eq(0..200));
+        assert!(lens(&items, &stretches).iter().all(|&len| len <= 1000));
+        assert!(stretches.iter().all(|stretch| stretch.blocks.len() <= KERNEL_KEEPS));
+        assert_eq!(stretches.last().unwrap().end, 200);
+    }
+
+    #[test]
+    fn files_that_are_alike_share_a_block_of_three() {
+        let items = mixed(9, 3, 300);
+        let stretches = stretches(&items, &Rules::new(1000, 1000));
+        assert_eq!(stretches.len(), 1);
+        assert_eq!(stretches[0].blocks, [vec![0, 3, 6], vec![1, 4, 7], vec![2, 5, 8]]);
+    }
+
+    #[test]
+    fn files_that_differ_stay_in_tree_order() {
+        let items: Vec<Item> = (0..40).map(|i| item(i * 100..i * 100 + 60, 90)).collect();
+        let stretches = stretches(&items, &Rules::new(1000, 1000));
+        let files = stretches.iter().flat_map(|stretch| stretch.blocks.iter().flatten().copied());
+        assert!(files.eq(0..40));
+    }
+
+    #[test]
+    fn a_copy_follows_its_original_and_takes_no_room() {
+        let mut items: Vec<Item> = (0..4).map(|i| item(i * 100..i * 100 + 60, 450)).collect();
+        (items[0].hash, items[1].hash) = (Some(1), Some(1));
+        let stretches = stretches(&items, &Rules::new(1000, 1000));
+        assert_eq!(stretches[0].blocks, [vec![0, 1, 2]]);
+        assert_eq!(stretches[1].blocks, [vec![3]]);
+    }
+}
