@@ -405,8 +405,7 @@ impl Dump {
         let mut text =
             format!("Filesystem total file count:\t\t{total}\nFilesystem unknown type count:\t\t0\n");
         for (name, count) in names.iter().zip(counts) {
-            let tab = if name.len() < 9 { "\t\t" } else { "\t\t" };
-            text += &format!("Filesystem {name} count:{tab}{count}\n");
+            text += &format!("Filesystem {name} count:\t\t{count}\n");
         }
         text += &format!("Filesystem compressed files:            {compressed}\n");
         text += &format!("Filesystem uncompressed files:          {}\n", total.saturating_sub(compressed));

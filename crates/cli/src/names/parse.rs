@@ -169,7 +169,7 @@ pub fn size(name: &str, text: &str) -> Result<u64> {
 ///
 /// Errors: `Usage` for unknown and refused options, and for missing values.
 pub fn parse(rows: &[&[Row]], style: Style, args: &[OsString]) -> Result<Given> {
-    let mut reader = Reader { rows, given: Given::default(), args: args.to_vec().into_iter() };
+    let mut reader = Reader { rows, given: Given::default(), args: args.iter().cloned() };
     match style {
         Style::OperandsFirst => reader.words(false)?,
         Style::OptionsFirst => reader.words(true)?,
@@ -181,7 +181,7 @@ pub fn parse(rows: &[&[Row]], style: Style, args: &[OsString]) -> Result<Given> 
 struct Reader<'a> {
     rows: &'a [&'a [Row]],
     given: Given,
-    args: std::vec::IntoIter<OsString>,
+    args: std::iter::Cloned<std::slice::Iter<'a, OsString>>,
 }
 
 /// True for `-x`, false for `-` and for operands.

@@ -223,7 +223,7 @@ impl<'a> Pseudo<'a> {
                 return Ok(true);
             }
             if !definition.is_empty() && !definition.starts_with(b"#") {
-                self.define(&definition.to_vec(), Some(data))?;
+                self.define(definition, Some(data))?;
             }
             line.clear();
         }

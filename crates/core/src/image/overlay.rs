@@ -2,13 +2,14 @@
 
 use crate::{Image, Result, usize_of};
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// An image some of whose blocks are replaced.
 pub struct OverlayImage {
     base: Arc<dyn Image>,
-    block_len: u64,
+    block_len: NonZeroU64,
     blocks: BTreeMap<u64, Replacement>,
 }
 
@@ -23,7 +24,8 @@ enum Replacement {
 impl OverlayImage {
     /// Puts an overlay without blocks over an image. `block_len` is in bytes, at least 1.
     pub fn new(base: Arc<dyn Image>, block_len: u64) -> Self {
-        OverlayImage { base, block_len: block_len.max(1), blocks: BTreeMap::new() }
+        let block_len = NonZeroU64::new(block_len).unwrap_or(NonZeroU64::MIN);
+        OverlayImage { base, block_len, blocks: BTreeMap::new() }
     }
 
     /// Replaces a block by the bytes of the base at offset `from`.
@@ -49,7 +51,7 @@ impl OverlayImage {
     /// Reads within one block.
     fn read_block(&self, block: u64, skip: u64, buf: &mut [u8]) -> Result<usize> {
         match self.blocks.get(&block) {
-            None => self.base.read_at(block.saturating_mul(self.block_len).saturating_add(skip), buf),
+            None => self.base.read_at(block.saturating_mul(self.block_len.get()).saturating_add(skip), buf),
             Some(Replacement::At(from)) => {
                 self.base.read_exact_at(from.saturating_add(skip), buf)?;
                 Ok(buf.len())
@@ -82,11 +84,11 @@ impl Image for OverlayImage {
         while done < wanted {
             let at = offset.saturating_add(done as u64);
             let (block, skip) = (at / self.block_len, at % self.block_len);
-            let mut len = self.block_len.saturating_sub(skip);
+            let mut len = self.block_len.get().saturating_sub(skip);
             if !self.blocks.contains_key(&block) {
                 // Blocks of the base are read together, up to the next one that is replaced.
                 let next = self.blocks.range(block..).next().map_or(u64::MAX, |(next, _)| *next);
-                len = next.saturating_mul(self.block_len).saturating_sub(at);
+                len = next.saturating_mul(self.block_len.get()).saturating_sub(at);
             }
             let end = done.saturating_add(usize_of(len)).min(wanted);
             let part = buf.get_mut(done..end).unwrap_or_default();
@@ -105,8 +107,8 @@ impl Image for OverlayImage {
         let Some((block, _)) = self.blocks.range(offset / self.block_len..).next() else {
             return Ok(data);
         };
-        let start = block.saturating_mul(self.block_len).max(offset).min(len);
-        let end = block.saturating_add(1).saturating_mul(self.block_len).min(len);
+        let start = block.saturating_mul(self.block_len.get()).max(offset).min(len);
+        let end = block.saturating_add(1).saturating_mul(self.block_len.get()).min(len);
         Ok(match data {
             Some(data) if data.start <= start => Some(data),
             _ if start < end => Some(start..end),

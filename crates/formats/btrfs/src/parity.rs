@@ -75,9 +75,9 @@ impl Row<'_> {
         };
         let others: Vec<usize> = self.data.iter().enumerate().filter_map(missing).collect();
         match (others.as_slice(), self.p, self.q) {
-            ([], Some(p), _) => Some(self.from_p(wanted, p)),
-            ([], None, Some(q)) => Some(self.from_q(wanted, q)),
-            ([other], Some(p), Some(q)) => Some(self.from_both(wanted, *other, p, q)),
+            ([], Some(p), _) => Some(self.column_by_p(wanted, p)),
+            ([], None, Some(q)) => Some(self.column_by_q(wanted, q)),
+            ([other], Some(p), Some(q)) => Some(self.column_by_both(wanted, *other, p, q)),
             _ => None,
         }
     }
@@ -87,7 +87,7 @@ impl Row<'_> {
         columns.filter_map(|(index, column)| Some((index, column.as_ref()?)))
     }
 
-    fn from_p(&self, wanted: usize, p: &[u8]) -> Vec<u8> {
+    fn column_by_p(&self, wanted: usize, p: &[u8]) -> Vec<u8> {
         let mut sum = p.to_vec();
         self.present(wanted).for_each(|(_, column)| add(&mut sum, column));
         sum
@@ -99,15 +99,15 @@ impl Row<'_> {
         sum
     }
 
-    fn from_q(&self, wanted: usize, q: &[u8]) -> Vec<u8> {
+    fn column_by_q(&self, wanted: usize, q: &[u8]) -> Vec<u8> {
         let mut column = vec![0; self.len];
         add_times(&mut column, &self.q_without(wanted, q), inverse(power(2, wanted)));
         column
     }
 
     /// With a and b missing, P gives a + b, and Q gives a * 2^i + b * 2^j.
-    fn from_both(&self, wanted: usize, other: usize, p: &[u8], q: &[u8]) -> Vec<u8> {
-        let (sum, weighed) = (self.from_p(wanted, p), self.q_without(wanted, q));
+    fn column_by_both(&self, wanted: usize, other: usize, p: &[u8], q: &[u8]) -> Vec<u8> {
+        let (sum, weighed) = (self.column_by_p(wanted, p), self.q_without(wanted, q));
         let divisor = inverse(power(2, wanted) ^ power(2, other));
         let mut column = vec![0; self.len];
         add_times(&mut column, &weighed, divisor);

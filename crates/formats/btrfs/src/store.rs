@@ -28,6 +28,9 @@ pub(crate) struct Pointer {
     pub(crate) end: Option<Key>,
 }
 
+/// Takes a part of a range: its chunk, its logical offset, and its place in the range.
+type VisitPart<'a> = dyn FnMut(&Chunk, u64, std::ops::Range<usize>) -> Result<()> + 'a;
+
 impl Pointer {
     /// Returns the pointer to the root of a tree.
     pub(crate) fn root(tree: u64, place: RootPlace) -> Pointer {
@@ -60,12 +63,7 @@ impl Store {
 
     /// Calls `visit` for the parts of `len` bytes at `at` that lie in one spot of one chunk each,
     /// with the range of the part in those bytes.
-    pub(crate) fn parts(
-        &self,
-        at: u64,
-        len: usize,
-        visit: &mut dyn FnMut(&Chunk, u64, std::ops::Range<usize>) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn parts(&self, at: u64, len: usize, visit: &mut VisitPart<'_>) -> Result<()> {
         let mut done = 0_usize;
         while done < len {
             let part_at = at.saturating_add(done as u64);

@@ -146,7 +146,9 @@ impl SuperBlock {
         let count = u64::from(self.inode_count);
         figure("number of inodes", count, "at least 11", count >= u64::from(self.first_inode).min(11))?;
         let min = self.first_block.saturating_add(2);
-        if self.block_count < min || self.block_count > u64::MAX / self.block_len / 2 {
+        if self.block_count < min
+            || self.block_count > (u64::MAX >> 1).checked_div(self.block_len).unwrap_or(0)
+        {
             return Err(Corruption::Blocks { found: self.block_count, min }.into());
         }
         let blocks = self.block_count.saturating_sub(self.first_block);

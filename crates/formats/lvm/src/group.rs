@@ -108,7 +108,7 @@ fn volume(
         if segment.start != end || segment.len == 0 {
             return Err(Corruption::Figure {
                 what: "start_extent",
-                found: segment.start / extent_len.max(1),
+                found: segment.start.checked_div(extent_len).unwrap_or(segment.start),
             });
         }
         end = end.saturating_add(segment.len);

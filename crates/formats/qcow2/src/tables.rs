@@ -184,13 +184,13 @@ impl Tables {
 
     /// A cluster with subclusters, each allocated, zero or neither.
     fn push_subclusters(&self, runs: &mut Runs, entry: u64, bitmap: u64, disk_at: u64) {
-        let len = self.geometry.cluster_len() / u64::from(SUBCLUSTERS);
+        let len = self.geometry.cluster_len().checked_div(SUBCLUSTERS.into()).unwrap_or(0);
         let (zero, allocated) = (bitmap >> 32, bitmap & u64::from(u32::MAX));
         let offset = entry & OFFSET_MASK;
         let has_both = zero & allocated != 0 || offset == 0 && allocated != 0;
         for number in 0..SUBCLUSTERS {
             let within = u64::from(number).saturating_mul(len);
-            let has = |bits: u64| bits >> number & 1 != 0;
+            let has = |bits: u64| bits.checked_shr(number).is_some_and(|bits| bits & 1 != 0);
             let place = match () {
                 () if has_both => Place::Fault(Corruption::Bitmap { disk_at, found: bitmap }),
                 () if has(zero) => Place::Zero,

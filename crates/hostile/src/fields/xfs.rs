@@ -1,6 +1,7 @@
 //! The figures of an XFS image: structures are found by their magics, wherever they begin.
 
 use super::{Field, Finder};
+use std::ops::Range;
 
 const MAGIC: &[u8] = b"XFSB";
 /// Bytes of a structure whose figures are taken; more of them are records like those before.
@@ -37,11 +38,11 @@ pub(super) fn fields(image: &[u8]) -> Vec<Field> {
     for Found { of, at, len, .. } in structures(image) {
         // Figures are big-endian, so they are taken byte by byte as well.
         let taken = len.min(TAKEN + 32);
-        let skip = match of {
+        let skip: Vec<Range<usize>> = match of {
             // Unused places for journals of changes, and sums, decide nothing.
-            "inode" => &[0_usize..100][..],
-            "log" => &[0..48, 512..560],
-            _ => &[0..TAKEN],
+            "inode" => vec![Range { start: 0, end: 100 }],
+            "log" => vec![0..48, 512..560],
+            _ => vec![Range { start: 0, end: TAKEN }],
         };
         for range in skip {
             words(&mut finder, of, at + range.start, range.len().min(taken));

@@ -87,9 +87,9 @@ fn made() -> Made {
         made.put(row + 24, &[4]);
         made.put(METADATA + at, &value.to_le_bytes());
     }
-    made.put(BAT, &(5 * MIB as u64 | 6).to_le_bytes());
+    made.put(BAT, &((5 * MIB as u64) | 6).to_le_bytes());
     made.put(BAT + 8, &[2]);
-    made.put(BAT + 16, &(4 * MIB as u64 | 6).to_le_bytes());
+    made.put(BAT + 16, &((4 * MIB as u64) | 6).to_le_bytes());
     made.0[4 * MIB..5 * MIB].fill(b'z');
     made.0[5 * MIB..].fill(b'a');
     made

@@ -61,7 +61,7 @@ impl Log {
         let hint = |error: Error| error.hint(READ_WITHOUT);
         let raw = reader.used_inode(u64::from(inode)).map_err(hint)?;
         let block_len = reader.super_block.block_len;
-        let count = raw.len(&reader.super_block) / block_len;
+        let count = raw.len(&reader.super_block).checked_div(block_len).unwrap_or(0);
         let mut runs = Vec::new();
         let mut next = 0;
         let walked = reader.runs(&raw, 0..count, &mut |run| {
