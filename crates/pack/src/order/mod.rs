@@ -2,12 +2,13 @@
 //!
 //! A compressor finds repetitions only within a block, so small files that share blocks belong
 //! beside similar ones. Reading along the tree then needs more distant blocks. If readers keep few
-//! blocks decoded, files move as far as such a walk allows ([`walk`]), or, on request, within ranges
-//! of the tree that have shared blocks of their own. In other formats small files come first, so
-//! that the last of their blocks is compressed while other work is left.
+//! blocks decoded, files move as far as such a walk allows ([`walk`]), or, on request, within
+//! ranges of the tree that have shared blocks of their own. In other formats small files come first,
+//! so that the last of their blocks is compressed while other work is left.
 
 mod chain;
 mod pairs;
+mod rules;
 mod sketch;
 mod walk;
 
@@ -18,9 +19,10 @@ use chain::Item;
 use packfs_codec::CodecSettings;
 use packfs_core::{Goal, NodeId, Progress, Result, Stage, Tree};
 use packfs_format::{FileJob, Plan};
+use rules::Rules;
 use sketch::sketch;
 use std::cmp::Reverse;
-use walk::{KERNEL_KEEPS, Rules};
+use walk::KERNEL_KEEPS;
 
 /// Order of small files that share blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

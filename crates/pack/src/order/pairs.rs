@@ -4,7 +4,7 @@
 //! much, with whatever fits into the block with them.
 
 use super::chain::{Index, Item};
-use super::walk::{Rules, compressed_len};
+use super::rules::{Rules, compressed_len};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 

@@ -8,6 +8,7 @@
 
 use super::chain::{self, Item};
 use super::pairs;
+use super::rules::{Rules, compressed_len};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -16,31 +17,6 @@ pub(super) const KERNEL_KEEPS: usize = 3;
 
 /// Files that a walk reads before it needs a block again that it keeps.
 const NEAR_FILES: u32 = 8;
-
-/// Lengths and prices.
-pub(super) struct Rules {
-    pub block_len: u64,
-    /// Bytes that the codec looks back.
-    pub window_len: u64,
-    /// Compressed bytes that a further decode of a block has to save.
-    pub decode_price: u64,
-    /// Compressed bytes that a move beside a distant file has to save.
-    pub move_gain: u64,
-    /// Most such moves, in percent of the number of blocks.
-    pub moves_percent: u64,
-}
-
-impl Rules {
-    pub(super) fn new(block_len: u64, window_len: u64) -> Self {
-        let (decode_price, move_gain) = (block_len / 16, block_len / 24);
-        Rules { block_len, window_len, decode_price, move_gain, moves_percent: 12 }
-    }
-}
-
-/// Returns about how many bytes a compressor makes of `len`.
-pub(super) fn compressed_len(len: u64) -> u64 {
-    len * 35 / 100
-}
 
 /// Shared blocks that a reader keeps decoded; the one that came first is dropped first.
 #[derive(Clone, Copy, Default)]
