@@ -125,8 +125,8 @@ mod tests {
         .take(4096)
         .collect();
         let mut crossing = 0;
-        for len in 3900..4096 {
-            let first = [&noise[..len], &vec![0; 4096 - len]].concat();
+        for len in 0..200 {
+            let first = [&vec![0; len], &noise[len..]].concat();
             let mut room = vec![0; 16 << 10];
             let end = Compressor::new(LzoVariant::X1, 1).compress(&first, &mut room).unwrap() + 2 * LEN_LEN;
             crossing += usize::from((4093..4096).contains(&end));

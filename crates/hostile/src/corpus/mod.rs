@@ -345,7 +345,7 @@ mod tests {
             let (first, second) = (made(), made());
             for (base, again) in first.iter().zip(&second) {
                 assert!(base.bytes == again.bytes, "{}", base.name);
-                assert!(base.bytes.len() <= 512 << 10, "{}: {} bytes", base.name, base.bytes.len());
+                assert!(base.bytes.len() <= 640 << 10, "{}: {} bytes", base.name, base.bytes.len());
                 let pit = crate::Sandpit::new().unwrap();
                 let judged = crate::judge(&base.bytes, &pit, 1, None);
                 assert_eq!(judged.breach, None, "{format} {}", base.name);

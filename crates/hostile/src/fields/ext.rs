@@ -207,8 +207,14 @@ fn repair_inode(image: &mut [u8], layout: &Layout, number: usize, at: usize) {
         put(image, node + end, &sum.to_le_bytes());
     }
     if le16(image, at) & 0o170_000 == 0o040_000 {
-        for block in data {
-            repair_directory(image, layout, seed, block);
+        let is_indexed = le32(image, at + 0x20) & 0x1000 != 0;
+        for (number, block) in data.into_iter().enumerate() {
+            // The root of a hash tree keeps the tail of the plain block that it was.
+            let is_node = le32(image, block) == 0 && le16(image, block + 4) == layout.block;
+            match is_indexed && (number == 0 || is_node) {
+                true => repair_index(image, seed, block, block.saturating_add(layout.block)),
+                false => repair_directory(image, layout, seed, block),
+            }
         }
     }
     let xattrs = le32(image, at + 0x68);
@@ -232,7 +238,7 @@ fn repair_inode(image: &mut [u8], layout: &Layout, number: usize, at: usize) {
     }
 }
 
-/// Puts the sum of a block of entries right, or of a block of the hash tree.
+/// Puts the sum of a block of entries right.
 fn repair_directory(image: &mut [u8], layout: &Layout, seed: u32, block: usize) {
     let end = block.saturating_add(layout.block);
     if end > image.len() {
@@ -242,6 +248,12 @@ fn repair_directory(image: &mut [u8], layout: &Layout, seed: u32, block: usize) 
     if le32(image, tail) == 0 && le32(image, tail + 4) == 0xde00_000c {
         let sum = crc32c(seed, &image[block..tail]);
         put(image, tail + 8, &sum.to_le_bytes());
+    }
+}
+
+/// Puts the sum of a block of a hash tree right.
+fn repair_index(image: &mut [u8], seed: u32, block: usize, end: usize) {
+    if end > image.len() {
         return;
     }
     let start = if le32(image, block) == 0 { 8 } else { 32 };

@@ -3,8 +3,8 @@
 //! A compressor finds repetitions only within a block, so small files that share blocks belong
 //! beside similar ones. Reading along the tree then needs more distant blocks. If readers keep few
 //! blocks decoded, files move as far as such a walk allows ([`walk`]), or, on request, within
-//! ranges of the tree that have shared blocks of their own. In other formats small files come first,
-//! so that the last of their blocks is compressed while other work is left.
+//! ranges of the tree that have shared blocks of their own. In other formats small files come
+//! first, so that the last of their blocks is compressed while other work is left.
 
 mod chain;
 mod pairs;
