@@ -9,7 +9,10 @@ const SET_COUNT: u64 = 64;
 /// Entries by key, within a limit in bytes. Errors are not kept.
 pub struct BlockCache<T> {
     sets: Vec<Mutex<Set<T>>>,
+    /// Entries longer than the share of a set, within the limit of the cache.
+    large: Mutex<Set<T>>,
     set_bytes_max: usize,
+    bytes_max: usize,
 }
 
 /// Entries that share a lock; the one used last stands last.
@@ -25,12 +28,13 @@ struct Kept<T> {
 }
 
 impl<T> BlockCache<T> {
-    /// Makes a cache of at most so many bytes. Whatever its limit, each of its sets keeps the entry
-    /// used last.
+    /// Makes a cache of at most so many bytes, and as many again for entries longer than a 64th of
+    /// them. The longest entry used last is kept whatever its length.
     pub fn new(bytes_max: usize) -> Self {
         let set = || Mutex::new(Set { entries: Vec::new(), bytes: 0 });
         let sets: Vec<_> = (0..SET_COUNT).map(|_| set()).collect();
-        BlockCache { set_bytes_max: bytes_max.checked_div(sets.len()).unwrap_or(0), sets }
+        let set_bytes_max = bytes_max.checked_div(sets.len()).unwrap_or(0);
+        BlockCache { sets, large: set(), set_bytes_max, bytes_max }
     }
 
     /// Returns the entry of `key`; one that is missing is made by `load`, which returns it with its
@@ -38,15 +42,37 @@ impl<T> BlockCache<T> {
     ///
     /// Errors: those of `load`.
     pub fn get_or(&self, key: u64, load: impl FnOnce() -> Result<(T, usize)>) -> Result<Arc<T>> {
-        if let Some(found) = self.set(key).and_then(|mut set| set.get(key)) {
+        self.get_or_if(key, |_| true, load)
+    }
+
+    /// Returns the entry of `key` as [`BlockCache::get_or`] does, and loads it anew in place of one
+    /// that is not `wanted`.
+    ///
+    /// Errors: those of `load`.
+    pub fn get_or_if(
+        &self,
+        key: u64,
+        wanted: impl Fn(&T) -> bool,
+        load: impl FnOnce() -> Result<(T, usize)>,
+    ) -> Result<Arc<T>> {
+        let found = self.set(key).and_then(|mut set| set.get(key)).or_else(|| self.large().get(key));
+        if let Some(found) = found.filter(|found| wanted(found)) {
             return Ok(found);
         }
         let (value, bytes) = load()?;
         let value = Arc::new(value);
-        if let Some(mut set) = self.set(key) {
-            set.put(Kept { key, value: Arc::clone(&value), bytes }, self.set_bytes_max);
+        let kept = Kept { key, value: Arc::clone(&value), bytes };
+        if bytes > self.set_bytes_max {
+            self.set(key).into_iter().for_each(|mut set| set.forget(key));
+            self.large().put(kept, self.bytes_max);
+        } else if let Some(mut set) = self.set(key) {
+            set.put(kept, self.set_bytes_max);
         }
         Ok(value)
+    }
+
+    fn large(&self) -> MutexGuard<'_, Set<T>> {
+        self.large.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keys are often multiples of a power of two: all of their bits choose the set.
@@ -66,10 +92,14 @@ impl<T> Set<T> {
         Some(value)
     }
 
-    fn put(&mut self, kept: Kept<T>, bytes_max: usize) {
-        if let Some(index) = self.entries.iter().position(|other| other.key == kept.key) {
+    fn forget(&mut self, key: u64) {
+        if let Some(index) = self.entries.iter().position(|other| other.key == key) {
             self.remove(index);
         }
+    }
+
+    fn put(&mut self, kept: Kept<T>, bytes_max: usize) {
+        self.forget(kept.key);
         self.bytes = self.bytes.saturating_add(kept.bytes);
         self.entries.push(kept);
         while self.bytes > bytes_max && self.entries.len() > 1 {
@@ -111,5 +141,25 @@ mod tests {
         assert!(cache.get_or(1, || Err(Error::failed("cannot read"))).is_err());
         assert_eq!(*cache.get_or(1, || Ok((7, 10_000))).unwrap(), 7);
         assert_eq!(*cache.get_or(1, || panic!("it was kept")).unwrap(), 7);
+    }
+
+    #[test]
+    fn entries_longer_than_the_share_of_a_set_share_the_limit_of_the_cache() {
+        let cache = BlockCache::new(64 * 100);
+        let kept: Vec<_> = (0..300).map(|key| cache.get_or(key, || Ok((key, 1000))).unwrap()).collect();
+        let live = kept.iter().filter(|value| Arc::strong_count(value) > 1).count();
+        assert_eq!(live, 6);
+        let last = cache.get_or(299, || panic!("it was kept")).unwrap();
+        assert_eq!(*last, 299);
+    }
+
+    #[test]
+    fn an_entry_that_is_not_wanted_is_replaced() {
+        let cache = BlockCache::new(64 * 100);
+        for (value, bytes) in [(1, 10), (2, 1000), (3, 10)] {
+            let found = cache.get_or_if(5, |found| *found == value, || Ok((value, bytes))).unwrap();
+            assert_eq!(*found, value);
+        }
+        assert_eq!(*cache.get_or(5, || panic!("it was kept")).unwrap(), 3);
     }
 }

@@ -13,6 +13,9 @@ const STRIPE_ITEM_LEN: usize = 32;
 /// Longest chunk, in bytes; those of the kernel end at 10 GiB.
 const CHUNK_LEN_MAX: u64 = 1 << 48;
 
+/// Stripes of RAID 6, at most: powers of 2 tell 255 columns with data apart.
+const RAID6_STRIPES_MAX: usize = 257;
+
 /// Bits of the type of a chunk.
 pub(crate) const DATA: u64 = 1;
 pub(crate) const SYSTEM: u64 = 2;
@@ -82,7 +85,7 @@ impl Profile {
             Profile::Raid0 => stripes >= 1,
             Profile::Raid10 => stripes >= 2 && stripes.is_multiple_of(2),
             Profile::Raid5 => stripes >= 2,
-            Profile::Raid6 => stripes >= 3,
+            Profile::Raid6 => (3..=RAID6_STRIPES_MAX).contains(&stripes),
         }
     }
 

@@ -33,6 +33,8 @@ faults! {
     Unmapped { at: u64 } = "logical address {at:#x}: in no chunk";
     Beyond { at: u64, device: u64, end: u64 } =
         "logical address {at:#x}: device {device} ends at {end:#x}" => hint TRUNCATED;
+    NoDevice { at: u64, device: u64 } =
+        "logical address {at:#x}: on device {device}, which the filesystem does not list";
     NodeSum { at: u64 } = "tree block at {at:#x}: wrong checksum in every copy";
     NodeFigure { at: u64, figure: &'static str, found: u64, wanted: u64 } =
         "tree block at {at:#x}: {figure} {found}, {wanted} expected";
@@ -56,6 +58,8 @@ faults! {
     Name { place: ItemPlace, fault: &'static str } = "{place}: {fault}";
     Inside { tree: u64, child: u64 } =
         "subvolume {child}: an entry of tree {tree} leads to it from within itself";
+    NoSum { place: ItemPlace, at: u64 } =
+        "{place}: data at {at:#x} has no checksum, but the inode does not say so";
     DataSum { at: u64, copies: usize } = "data at {at:#x}: wrong checksum (copies tried: {copies})";
     SumPlace { at: u64 } = "checksums of data at {at:#x}: item overlaps the one before";
     Overlap { place: ItemPlace } = "{place}: extent begins before the end of the one before";

@@ -4,10 +4,12 @@ use crate::chunks::{Chunk, Stripe};
 use crate::corruption::Corruption;
 use crate::disk::{STRIPE_LEN, SuperBlock};
 use crate::key::Uuid;
-use crate::parity::Row;
+use crate::parity::Syndromes;
 use packfs_core::{Error, Image, Result, usize_of};
-use packfs_format::Opening;
+use packfs_format::{BlockCache, Opening};
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// A device that was given.
 struct Device {
@@ -15,11 +17,27 @@ struct Device {
     image: Arc<dyn Image>,
 }
 
+/// Bytes of rows that are kept while their columns are computed in one way after the other.
+const ROWS_LEN: usize = 1 << 20;
+
+/// A row of a profile with parities, without one column.
+struct ComputedRow {
+    wanted: usize,
+    sums: Syndromes,
+    /// Error of a column that cannot be read.
+    failed: Option<Error>,
+}
+
 /// All devices that were given.
 pub(crate) struct Devices {
     devices: Vec<Device>,
     /// The number of the device that describes the filesystem.
     first: usize,
+    rows: BlockCache<ComputedRow>,
+    /// Reads of damaged copies that others replaced.
+    pub(crate) healed: AtomicU64,
+    /// Devices that the filesystem lists, by number and UUID, once they are known.
+    pub(crate) listed: Option<HashSet<(u64, Uuid)>>,
     /// Remarks for the user.
     pub(crate) warnings: Vec<String>,
 }
@@ -35,7 +53,14 @@ impl Devices {
             let super_block = SuperBlock::read(&**image).map_err(|error| error.at(image.name()))?;
             devices.push(Device { super_block, image: Arc::clone(image) });
         }
-        let mut all = Devices { devices, first: 0, warnings: Vec::new() };
+        let mut all = Devices {
+            devices,
+            first: 0,
+            rows: BlockCache::new(ROWS_LEN),
+            healed: AtomicU64::new(0),
+            listed: None,
+            warnings: Vec::new(),
+        };
         all.choose_first();
         all.refuse_strangers()?;
         all.remark();
@@ -136,6 +161,9 @@ impl Devices {
     /// Reads from the device of a stripe, at an offset of the device. `at` is the logical address.
     pub(crate) fn read(&self, stripe: &Stripe, offset: u64, at: u64, buf: &mut [u8]) -> Result<()> {
         let Some(device) = self.get(stripe.device, stripe.uuid) else {
+            if self.listed.as_ref().is_some_and(|all| !all.contains(&(stripe.device, stripe.uuid))) {
+                return Err(Corruption::NoDevice { at, device: stripe.device }.into());
+            }
             let message =
                 format!("logical address {at:#x} lies on device {}, which is not given", stripe.device);
             return Err(Error::failed(message).hint("--device FILE adds a device"));
@@ -146,6 +174,31 @@ impl Devices {
             return Err(Corruption::Beyond { at, device: stripe.device, end }.into());
         }
         device.image.read_exact_at(offset, buf)
+    }
+
+    /// Returns the copies of a chunk in the order in which they are read: those on devices that
+    /// missed the last commit come last.
+    pub(crate) fn order(&self, chunk: &Chunk, at: u64) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..chunk.copies()).collect();
+        if order.len() > 1 && self.devices.iter().any(|device| self.is_outdated(device)) {
+            order.sort_by_key(|copy| self.is_outdated_copy(chunk, at, *copy));
+        }
+        order
+    }
+
+    fn is_outdated(&self, device: &Device) -> bool {
+        let block = &device.super_block;
+        block.generation < self.super_block().generation && !block.is_seed()
+    }
+
+    fn is_outdated_copy(&self, chunk: &Chunk, at: u64, copy: usize) -> bool {
+        if chunk.profile.parities() > 0 && copy > 0 {
+            return false;
+        }
+        let spot = chunk.spot(at.saturating_sub(chunk.at), copy);
+        let stripe = chunk.stripes.get(spot.stripe);
+        let device = stripe.and_then(|stripe| self.get(stripe.device, stripe.uuid));
+        device.is_some_and(|device| self.is_outdated(device))
     }
 
     /// Reads one copy of bytes that lie in one spot of a chunk.
@@ -163,35 +216,49 @@ impl Devices {
 
     /// Computes a column of a row from its other columns and parities.
     fn computed(&self, chunk: &Chunk, at: u64, copy: usize, len: usize) -> Result<Vec<u8>> {
+        let row = self.rows.get_or_if(
+            at,
+            |row| row.sums.len() == len,
+            || Ok((self.row(chunk, at, len), len.saturating_mul(2))),
+        )?;
+        // From the second computation on of RAID 6, one more column is taken to be wrong.
+        let distrusted = copy.checked_sub(2);
+        let distrusted =
+            distrusted.map(|index| if index >= row.wanted { index.saturating_add(1) } else { index });
+        let failed = || row.failed.clone();
+        let column = row.sums.column(distrusted);
+        column.ok_or_else(|| failed().unwrap_or_else(|| Corruption::DataSum { at, copies: copy }.into()))
+    }
+
+    /// Adds up the row around a part of a column.
+    fn row(&self, chunk: &Chunk, at: u64, len: usize) -> ComputedRow {
         let offset = at.saturating_sub(chunk.at);
         let (number, width) = (offset / STRIPE_LEN, chunk.width());
         let row = number.checked_div(width).unwrap_or(0);
         let wanted = number.checked_rem(width).unwrap_or(0);
         let in_stripe = row.saturating_mul(STRIPE_LEN).saturating_add(offset % STRIPE_LEN);
-        // From the second computation on of RAID 6, one more column is taken to be wrong.
-        let distrusted = copy.checked_sub(2).map(|index| index as u64);
-        let distrusted =
-            distrusted.map(|index| if index >= wanted { index.saturating_add(1) } else { index });
-        let mut failed = None;
+        let (mut failed, mut bytes) = (None, vec![0; len]);
         let mut column = |column: u64| {
-            if column == wanted || Some(column) == distrusted {
-                return None;
-            }
-            let stripe = chunk.stripes.get(usize_of(chunk.stripe_in_row(row, column)))?;
-            let mut bytes = vec![0; len];
+            let stripe = chunk.stripes.get(usize_of(chunk.stripe_in_row(row, column)));
+            let stripe = stripe.filter(|_| column != wanted)?;
             match self.read(stripe, stripe.at.saturating_add(in_stripe), at, &mut bytes) {
-                Ok(()) => Some(bytes),
+                Ok(()) => Some(bytes.clone()),
                 Err(error) => {
                     failed = Some(error);
                     None
                 }
             }
         };
-        let data: Vec<Option<Vec<u8>>> = (0..width).map(&mut column).collect();
-        let p = column(width);
-        let q = if chunk.profile.parities() > 1 { column(width.saturating_add(1)) } else { None };
-        let row = Row { data: &data, p: p.as_deref(), q: q.as_deref(), len };
-        let computed = row.column(usize_of(wanted));
-        computed.ok_or_else(|| failed.unwrap_or_else(|| Corruption::DataSum { at, copies: copy }.into()))
+        let mut sums = Syndromes::new(usize_of(wanted), usize_of(width), len);
+        for index in (0..width).rev() {
+            sums.add_column(usize_of(index), column(index).as_deref());
+        }
+        if let Some(p) = column(width) {
+            sums.add_p(&p);
+        }
+        if let Some(q) = column(width.saturating_add(1)).filter(|_| chunk.profile.parities() > 1) {
+            sums.add_q(&q);
+        }
+        ComputedRow { wanted: usize_of(wanted), sums, failed }
     }
 }

@@ -91,7 +91,9 @@ pub(crate) mod tree {
     pub(crate) const CHECKSUMS: u64 = 7;
     /// First number of subvolumes, inodes, and chunks.
     pub(crate) const FIRST_FREE: u64 = 256;
-    /// Last number of subvolumes.
+    /// Bits of the number of a subvolume; those above are the level of a quota group.
+    const SUBVOLUME_BITS: u32 = 48;
+    /// Last number of objects of users.
     pub(crate) const LAST_FREE: u64 = -256_i64 as u64;
     /// Object of the items in the tree of checksums.
     pub(crate) const CHECKSUM_OBJECT: u64 = -10_i64 as u64;
@@ -101,7 +103,13 @@ pub(crate) mod tree {
 
     /// True for trees of files.
     pub(crate) fn is_subvolume(id: u64) -> bool {
-        id == TOP || (FIRST_FREE..=LAST_FREE).contains(&id)
+        id == TOP || id >= FIRST_FREE && id >> SUBVOLUME_BITS == 0
+    }
+
+    /// True if a block of `owner` may belong to tree `id`: those of subvolumes are shared, and logs
+    /// and relocated trees are numbered elsewhere (`btrfs_check_eb_owner` of Linux).
+    pub(crate) fn may_own(owner: u64, id: u64) -> bool {
+        owner == id || matches!(id, LOG | RELOC) || is_subvolume(id) && is_subvolume(owner)
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Entry<'i> {
     pub(crate) file_type: u8,
     pub(crate) name: &'i [u8],
     pub(crate) value: &'i [u8],
+    /// All of its bytes.
+    pub(crate) raw: &'i [u8],
 }
 
 /// Returns the entries of an item, one behind the other.
@@ -42,8 +44,9 @@ pub(crate) fn entries(item: &Item) -> impl Iterator<Item = Result<Entry<'_>>> {
             let (place, found) = (item.place(), rest.len());
             return Some(Err(Corruption::Size { place, found, min: end }.into()));
         };
-        rest = rest.get(end..).unwrap_or_default();
-        Some(Ok(Entry { location: Key::read(fields), file_type: fields.u8(0x1d), name, value }))
+        let (raw, after) = rest.split_at_checked(end).unwrap_or_default();
+        rest = after;
+        Some(Ok(Entry { location: Key::read(fields), file_type: fields.u8(0x1d), name, value, raw }))
     })
 }
 

@@ -14,15 +14,15 @@ pub(crate) const INLINE_AT: usize = 0x15;
 const EXTENT_LEN: usize = 0x35;
 /// Most bytes of a compressed extent, stored and decoded.
 const COMPRESSED_LEN_MAX: u64 = 128 << 10;
-/// Type of an extent.
+/// Form of an extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// In the item itself.
     Inline,
     /// In a data chunk, or a hole at address 0.
     Regular,
-    /// Reserved, not written: reads as zeros.
-    Reserved,
+    /// Preallocated, not written: reads as zeros.
+    Preallocated,
 }
 
 /// An extent of a file, checked.
@@ -67,7 +67,7 @@ impl FileExtent {
         let form = match fields.u8(0x14) {
             0 => return FileExtent::inline(item, algorithm, ram_len, sector_len),
             1 => Form::Regular,
-            2 => Form::Reserved,
+            2 => Form::Preallocated,
             found => return figure("type", found.into(), "0 to 2"),
         };
         item.bytes_of(EXTENT_LEN)?;
@@ -128,7 +128,7 @@ impl FileExtent {
             algorithm,
             offset: 0,
             len: decoded_len,
-            at: item.at().saturating_add(INLINE_AT as u64),
+            at: item.origin().map_or(0, |origin| origin.at).saturating_add(INLINE_AT as u64),
             stored_len,
             start: 0,
             decoded_len,
@@ -144,7 +144,7 @@ impl FileExtent {
     /// Returns its figures as `compsize` counts them; `None` for a hole.
     pub(crate) fn stored(&self) -> Option<StoredExtent> {
         let codec = match (self.form, self.algorithm) {
-            (Form::Reserved, _) => "prealloc",
+            (Form::Preallocated, _) => "prealloc",
             (_, None) => "none",
             (_, Some(Algorithm::BtrfsZlib)) => "zlib",
             (_, Some(Algorithm::BtrfsLzo)) => "lzo",
@@ -160,10 +160,24 @@ impl FileExtent {
         })
     }
 
+    /// Returns the addresses of the stored bytes of a part of it; empty where the file has none of
+    /// its own in chunks.
+    pub(crate) fn stored_range(&self, part: &Range<u64>) -> Range<u64> {
+        if self.at == 0 || self.form != Form::Regular {
+            return 0..0;
+        }
+        if self.algorithm.is_some() {
+            return range_at(self.at, self.stored_len);
+        }
+        let part = part.start.max(self.offset)..part.end.min(self.range().end);
+        let skipped = self.start.saturating_add(part.start.saturating_sub(self.offset));
+        range_at(self.at.saturating_add(skipped), part.end.saturating_sub(part.start))
+    }
+
     /// Returns the source of its bytes.
     pub(crate) fn from(&self) -> ExtentFrom {
         match (self.form, self.algorithm) {
-            (Form::Reserved, _) => ExtentFrom::Hole,
+            (Form::Preallocated, _) => ExtentFrom::Hole,
             _ if self.at == 0 => ExtentFrom::Hole,
             (_, None) => ExtentFrom::Stored(self.at.saturating_add(self.start)),
             (_, Some(algorithm)) => ExtentFrom::Block {

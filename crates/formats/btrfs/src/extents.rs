@@ -1,8 +1,9 @@
-//! Extents of files: inline, regular, and reserved ones, and the holes between them.
+//! Extents of files: inline, regular, and preallocated ones, and the holes between them.
 
 use crate::corruption::Corruption;
 use crate::disk::kind;
 use crate::extent::{FileExtent, Form, INLINE_AT};
+use crate::inode::InodeItem;
 use crate::key::Key;
 use crate::tree::Item;
 use crate::volume::{BtrfsVolume, Node};
@@ -23,11 +24,7 @@ impl BtrfsVolume {
     ) -> Result<()> {
         let store = &self.fs.store;
         let sector_len = u64::from(store.super_block().sector_len);
-        let key = Key::new(node.inode, kind::EXTENT_DATA, from);
-        let before = node.tree.last_to(store, &key)?.map(|item| item.key);
-        let before = before.filter(|before| (before.object, before.kind) == (key.object, key.kind));
-        let start = before.map_or(from, |before| before.offset);
-        for item in node.tree.items_of(store, node.inode, kind::EXTENT_DATA, start) {
+        for item in node.tree.items_around(store, node.inode, kind::EXTENT_DATA, from)? {
             let item = item?;
             let extent = FileExtent::read(&item, sector_len)?;
             if visit(&item, extent)?.is_break() {
@@ -61,6 +58,7 @@ impl BtrfsVolume {
             }
             let hole = end.unwrap_or(range.start)..extent.offset;
             end = Some(extent.range().end);
+            self.before_reading(&inode, item, &extent, &range)?;
             let own = Extent { offset: extent.offset, len: extent.len, from: extent.from() };
             is_over = extents.push(hole_in(hole)).is_break() || extents.push(own).is_break();
             Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -69,6 +67,38 @@ impl BtrfsVolume {
             extents.finish();
         }
         Ok(())
+    }
+
+    /// Refuses data without checksums as Linux does, unless the inode says that it has none.
+    /// Remembers the block of inline data.
+    fn before_reading(
+        &self,
+        inode: &InodeItem,
+        item: &Item,
+        extent: &FileExtent,
+        range: &Range<u64>,
+    ) -> Result<()> {
+        if let (Form::Inline, Some(origin)) = (extent.form, item.origin()) {
+            self.fs.store.expect_inline(origin.block, origin.generation);
+        }
+        match self.unsummed(inode, extent, range)? {
+            None => Ok(()),
+            Some(at) => Err(Corruption::NoSum { place: item.place(), at }.into()),
+        }
+    }
+
+    /// Returns the first address in a part of an extent that lacks a checksum that it should have.
+    pub(crate) fn unsummed(
+        &self,
+        inode: &InodeItem,
+        extent: &FileExtent,
+        part: &Range<u64>,
+    ) -> Result<Option<u64>> {
+        let stored = extent.stored_range(part);
+        match inode.is_unsummed || self.fs.sums.is_none() || stored.is_empty() {
+            true => Ok(None),
+            false => self.fs.unverified(stored),
+        }
     }
 
     /// Implements [`packfs_format::Volume::stored_extents`]: all extents, also behind the end.

@@ -7,11 +7,10 @@ use crate::devices::Devices;
 use crate::disk::{DeviceItem, RootPlace, kind, tree};
 use crate::key::Key;
 use crate::store::Store;
-use crate::tree::{Item, Logs, Tree};
+use crate::tree::{Item, Logs, SumRun, Tree};
 use packfs_core::{Error, ErrorKind, Image, Result};
 use packfs_format::Opening;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 /// Bytes of a description of a tree without the fields of later kernels.
 const ROOT_LEN_MIN: usize = 239;
@@ -27,8 +26,8 @@ pub(crate) struct Fs {
     pub(crate) sums: Option<Tree>,
     /// Devices that the filesystem lists.
     pub(crate) devices: Vec<DeviceItem>,
-    /// Sectors whose first copy was damaged, but another one intact.
-    pub(crate) healed: AtomicU64,
+    /// Checksums of file data in logs, in the order of their addresses.
+    pub(crate) log_sums: Vec<SumRun>,
     pub(crate) warnings: Vec<String>,
     /// Changes after the last commit, by tree.
     logs: Logs,
@@ -59,7 +58,8 @@ impl Fs {
         let store = Store::new(devices, Chunks::new(system)?);
         let (chunks, listed) = read_chunks(&store)?;
         let mut warnings = store.devices.warnings.clone();
-        let store = store.with_chunks(Chunks::new(chunks)?);
+        let mut store = store.with_chunks(Chunks::new(chunks)?);
+        store.devices.listed = Some(listed.iter().map(|device| (device.id, device.uuid)).collect());
         for device in listed.iter().filter(|device| !store.devices.has(device.id, device.uuid)) {
             warnings.push(format!(
                 "device {} ({}) is not given; data on it is computed from other devices, or missing",
@@ -72,7 +72,7 @@ impl Fs {
             roots,
             sums: None,
             devices: listed,
-            healed: AtomicU64::new(0),
+            log_sums: Vec::new(),
             warnings,
             logs: Logs::new(),
         };
@@ -103,10 +103,17 @@ impl Fs {
         Ok(Some(root))
     }
 
-    /// Takes changes of trees that are not in them.
-    pub(crate) fn put_logs(&mut self, logs: Logs) {
-        if let Some(sums) = &mut self.sums {
-            sums.changes = logs.get(&tree::CHECKSUMS).cloned();
+    /// Takes changes of trees that are not in them, and checksums of file data.
+    pub(crate) fn put_logs(&mut self, logs: Logs, mut sums: Vec<Item>) {
+        sums.sort_by_key(|item| item.key.offset);
+        let mut end = 0;
+        for item in sums {
+            let whole = self.sums_in(&item);
+            let range = whole.start.max(end)..whole.end;
+            if !range.is_empty() {
+                end = range.end;
+                self.log_sums.push(SumRun { range, item: Some(item) });
+            }
         }
         self.logs = logs;
     }

@@ -4,13 +4,16 @@ use crate::bytes::Fields;
 use crate::corruption::Corruption;
 use crate::disk::kind;
 use crate::key::Key;
-use crate::numbers::EMPTY_NUMBER;
 use crate::volume::{BtrfsVolume, Node, Place};
 use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp};
 use packfs_format::{Inode, InodeId, InodeKind};
 
 /// Bytes of an inode.
 const INODE_LEN: usize = 160;
+/// Flag of an inode: its data has no checksums.
+const NODATASUM: u64 = 1;
+/// Items of an inode that are passed in search of its attributes, at most.
+const NEAR_MAX: usize = 8;
 /// Nanoseconds of a second.
 const NANOS: u32 = 1_000_000_000;
 
@@ -25,6 +28,8 @@ pub(crate) struct InodeItem {
     /// Bytes of its extents, without holes.
     pub(crate) bytes_used: u64,
     pub(crate) links: u32,
+    /// True if its data has no checksums.
+    pub(crate) is_unsummed: bool,
     owner: Owner,
     device: u64,
     mtime: (i64, u32),
@@ -94,6 +99,7 @@ impl BtrfsVolume {
             len,
             bytes_used: fields.u64(0x18),
             links: fields.u32(0x28),
+            is_unsummed: fields.u64(0x40) & NODATASUM != 0,
             owner: Owner { uid: fields.u32(0x2c), gid: fields.u32(0x30) },
             device: fields.u64(0x38),
             mtime: (fields.u64(0x88).cast_signed(), fields.u32(0x90)),
@@ -103,7 +109,6 @@ impl BtrfsVolume {
     /// Implements [`packfs_format::Volume::inode`].
     pub(crate) fn describe(&self, node: &Node) -> Result<Inode> {
         let item = self.inode_item(node)?;
-        let first = node.tree.items_of(&self.fs.store, node.inode, kind::XATTR_ITEM, 0).next();
         let sector_len = u64::from(self.fs.store.super_block().sector_len);
         let bytes = item.bytes_used.checked_next_multiple_of(sector_len).unwrap_or(u64::MAX);
         let doubt = (item.mtime.1 >= NANOS).then_some("its time has more nanoseconds than a second");
@@ -111,17 +116,37 @@ impl BtrfsVolume {
             kind: item.kind(),
             meta: item.meta(),
             links: item.links,
-            number: node.inode,
+            number: self.number_of(node),
             doubt,
-            // A damaged item is reported when the attributes are read.
-            has_xattrs: first.is_some(),
+            has_xattrs: self.has_attributes(node),
             sectors: bytes / 512,
         })
     }
 
+    /// True if an inode has attributes. They follow its references, mostly in the same block.
+    fn has_attributes(&self, node: &Node) -> bool {
+        let (store, inode) = (&self.fs.store, node.inode);
+        let (start, end) =
+            (Key::new(inode, kind::INODE_ITEM, 0), Key::new(inode, kind::XATTR_ITEM, u64::MAX));
+        let mut items = node.tree.items(store, start, end);
+        for item in items.by_ref().take(NEAR_MAX) {
+            match item {
+                Ok(item) if item.key.kind == kind::XATTR_ITEM => return true,
+                Ok(_) => {}
+                // A damaged item is reported when the attributes are read.
+                Err(_) => return true,
+            }
+        }
+        // Many references.
+        match items.next() {
+            None => false,
+            Some(_) => node.tree.items_of(store, inode, kind::XATTR_ITEM, 0).next().is_some(),
+        }
+    }
+
     /// Returns the directory that stands for a subvolume which is not in this tree, with the owner
     /// and time of the directory around it.
-    pub(crate) fn describe_empty(&self, parent: InodeId) -> Result<Inode> {
+    pub(crate) fn describe_empty(&self, parent: InodeId, number: u64) -> Result<Inode> {
         let meta = match self.place(parent)? {
             Place::Node(node) => self.inode_item(&node)?.meta(),
             Place::Empty(_) => Meta::default(),
@@ -130,7 +155,7 @@ impl BtrfsVolume {
             kind: InodeKind::Directory,
             meta: Meta { mode: 0o755, ..meta },
             links: 1,
-            number: EMPTY_NUMBER,
+            number,
             doubt: None,
             has_xattrs: false,
             sectors: 0,

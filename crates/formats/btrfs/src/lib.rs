@@ -26,6 +26,7 @@ mod fs;
 mod inode;
 mod key;
 mod log;
+mod log_extents;
 mod logical;
 mod node;
 mod numbers;

@@ -3,33 +3,65 @@
 //!
 //! The log of an inode holds all of its attributes, the extents that changed, and the references by
 //! which it is named; that of a directory the ranges of its listing in which names were removed.
+//!
+//! Invariant: work and memory are within one budget for all logs of an image.
 
 use crate::bytes::Fields;
 use crate::corruption::Corruption;
 use crate::disk::{RootPlace, kind, tree};
 use crate::entry::{ENTRY_LEN, entries, name_hash};
-use crate::extent::FileExtent;
+use crate::extent::{FileExtent, Form};
 use crate::fs::{Fs, Root};
 use crate::key::Key;
-use crate::tree::{Changes, Item, Logs, Tree};
-use packfs_core::{FileType, Result};
-use std::collections::BTreeMap;
+use crate::log_extents::Cuts;
+use crate::tree::{Changes, Item, Items, Logs, Tree};
+use packfs_core::{Error, FileType, Result};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Items of a log, at most.
+/// Items that are read to apply all logs, at most: theirs, and those that they change.
 const ITEMS_MAX: usize = 1 << 20;
+/// Bytes of changes, at most.
+const BYTES_MAX: usize = 64 << 20;
+/// Bytes of a change besides those of its item.
+const CHANGE_LEN: usize = 96;
 /// Bytes of a reference before its name, and of one by hash.
 const REF_LEN: usize = 10;
 const EXTREF_LEN: usize = 18;
+
+/// Room that is left.
+pub(crate) struct Budget {
+    items: usize,
+    bytes: usize,
+}
+
+impl Budget {
+    /// Takes the room of items that are read.
+    pub(crate) fn take(&mut self, items: usize) -> Result<()> {
+        let left = self.items.checked_sub(items);
+        self.items = left.ok_or_else(|| limit(format_args!("more than {ITEMS_MAX} items")))?;
+        Ok(())
+    }
+
+    fn take_bytes(&mut self, bytes: usize) -> Result<()> {
+        let left = self.bytes.checked_sub(bytes);
+        self.bytes = left.ok_or_else(|| limit(format_args!("more than {BYTES_MAX} bytes of changes")))?;
+        Ok(())
+    }
+}
+
+fn limit(what: impl std::fmt::Display) -> Error {
+    Error::limit("log of the btrfs image", what)
+}
 
 /// Applies the log, or says why not: then the last commit is read.
 pub(crate) fn apply(fs: &mut Fs, is_wanted: bool) {
     let Some(place) = fs.store.super_block().log else { return };
     let read = if is_wanted { read(fs, place).map(Some) } else { Ok(None) };
     let warning = match read {
-        Ok(Some((logs, inodes))) => {
-            fs.put_logs(logs);
+        Ok(Some((logs, sums, inodes))) => {
+            fs.put_logs(logs, sums);
             format!("the image was not unmounted; {inodes} inodes are read from the log of synced changes")
         }
         Ok(None) => "the image was not unmounted; changes synced after the last commit are left out".into(),
@@ -38,39 +70,56 @@ pub(crate) fn apply(fs: &mut Fs, is_wanted: bool) {
     fs.warnings.push(warning);
 }
 
-/// Reads the log; returns the number of its inodes, too.
-fn read(fs: &Fs, place: RootPlace) -> Result<(Logs, usize)> {
-    let (mut logs, mut sums, mut inodes) = (Logs::new(), BTreeMap::new(), 0_usize);
+/// Reads the logs; returns the checksums in them and the number of their inodes, too.
+fn read(fs: &Fs, place: RootPlace) -> Result<(Logs, Vec<Item>, usize)> {
+    let (mut logs, mut sums, mut inodes) = (Logs::new(), Vec::new(), 0_usize);
+    let mut budget = Budget { items: ITEMS_MAX, bytes: BYTES_MAX };
     for item in Tree::new(tree::LOG, place).items_of(&fs.store, tree::LOG, kind::ROOT_ITEM, 0) {
         let item = item?;
-        let id = item.key.offset;
-        let root = Root::read(&item)?;
-        let log = Tree::new(tree::LOG, root.tree.root);
-        let mut replay = Replay { fs, base: fs.root(id)?.tree, log, rows: BTreeMap::new() };
+        budget.take(1)?;
+        // The log of a subvolume that was deleted afterwards.
+        let Some(base) = fs.find_root(item.key.offset)?.filter(|root| root.refs > 0) else { continue };
+        let log = Tree::new(tree::LOG, Root::read(&item)?.tree.root);
+        let mut replay = Replay {
+            fs,
+            base: base.tree,
+            log,
+            budget: &mut budget,
+            rows: BTreeMap::new(),
+            ignored: HashSet::new(),
+            relinked: BTreeSet::new(),
+        };
         inodes = inodes.saturating_add(replay.inodes(&mut sums)?);
+        replay.extents()?;
         replay.listings()?;
         replay.references()?;
-        logs.insert(id, Arc::new(Changes(replay.rows)));
+        replay.count_links()?;
+        logs.insert(item.key.offset, Arc::new(Changes(replay.rows)));
     }
-    logs.insert(tree::CHECKSUMS, Arc::new(Changes(sums)));
-    Ok((logs, inodes))
+    Ok((logs, sums, inodes))
 }
 
-struct Replay<'f> {
+struct Replay<'f, 'b> {
     fs: &'f Fs,
     base: Tree,
     log: Tree,
+    budget: &'b mut Budget,
     rows: BTreeMap<Key, Option<Item>>,
+    /// Inodes that were removed before they were synced.
+    ignored: HashSet<u64>,
+    /// Inodes whose references changed.
+    relinked: BTreeSet<u64>,
 }
 
 /// A name of an inode in a directory.
+#[derive(Clone, Copy)]
 struct Link<'i> {
     dir: u64,
     index: u64,
     name: &'i [u8],
 }
 
-impl Replay<'_> {
+impl<'f> Replay<'f, '_> {
     /// Returns an item with the changes so far.
     fn current(&self, key: Key) -> Result<Option<Item>> {
         match self.rows.get(&key) {
@@ -79,33 +128,47 @@ impl Replay<'_> {
         }
     }
 
-    fn logged(&self) -> Result<Vec<Item>> {
-        let mut items = Vec::new();
-        for item in self.log.all(&self.fs.store) {
-            items.push(item?);
-            if items.len() > ITEMS_MAX {
-                let message = format_args!("more than {ITEMS_MAX} items");
-                return Err(packfs_core::Error::limit("log of the btrfs image", message));
-            }
-        }
-        Ok(items)
+    /// Replaces an item, or deletes it.
+    fn put(&mut self, key: Key, item: Option<Item>) -> Result<()> {
+        let len = item.as_ref().map_or(0, |item| item.bytes().len());
+        self.budget.take_bytes(len.saturating_add(CHANGE_LEN))?;
+        self.rows.insert(key, item.map(|item| item.detached()));
+        Ok(())
     }
 
-    /// Takes inodes, attributes, extents, and checksums; returns the number of inodes.
-    fn inodes(&mut self, sums: &mut BTreeMap<Key, Option<Item>>) -> Result<usize> {
+    fn put_made(&mut self, key: Key, bytes: Vec<u8>) -> Result<()> {
+        self.put(key, Some(Item::made(self.base.id, key, bytes)))
+    }
+
+    fn logged(&self) -> Items<'f> {
+        self.log.all(&self.fs.store)
+    }
+
+    fn stored(&self, object: u64, from: (u8, u64), to: (u8, u64)) -> Items<'f> {
+        let (start, end) = (Key::new(object, from.0, from.1), Key::new(object, to.0, to.1));
+        self.base.items(&self.fs.store, start, end)
+    }
+
+    /// Takes inodes, attributes, and checksums; returns the number of inodes.
+    fn inodes(&mut self, sums: &mut Vec<Item>) -> Result<usize> {
         let mut count = 0_usize;
-        for item in self.logged()? {
+        for item in self.logged() {
+            let item = item?;
+            self.budget.take(1)?;
             match item.key.kind {
+                kind::INODE_ITEM if Fields(item.bytes()).u32(0x28) == 0 => {
+                    self.ignored.insert(item.key.object);
+                }
                 kind::INODE_ITEM => {
                     count = count.saturating_add(1);
                     self.inode(item)?;
                 }
-                kind::XATTR_ITEM => {
-                    self.rows.insert(item.key, Some(item));
-                }
-                kind::EXTENT_DATA => self.extent(item)?,
                 kind::EXTENT_CSUM if item.key.object == tree::CHECKSUM_OBJECT => {
-                    sums.insert(item.key, Some(item));
+                    self.budget.take_bytes(item.bytes().len().saturating_add(CHANGE_LEN))?;
+                    sums.push(item.detached());
+                }
+                kind::XATTR_ITEM if !self.ignored.contains(&item.key.object) => {
+                    self.put(item.key, Some(item))?;
                 }
                 _ => {}
             }
@@ -115,109 +178,137 @@ impl Replay<'_> {
 
     fn inode(&mut self, item: Item) -> Result<()> {
         let object = item.key.object;
-        let old: Vec<Key> = self
-            .base
-            .items_of(&self.fs.store, object, kind::XATTR_ITEM, 0)
-            .map(|item| item.map(|item| item.key))
-            .collect::<Result<_>>()?;
-        self.rows.extend(old.into_iter().map(|key| (key, None)));
+        self.relinked.insert(object);
+        for old in self.stored(object, (kind::XATTR_ITEM, 0), (kind::XATTR_ITEM, u64::MAX)) {
+            self.budget.take(1)?;
+            self.put(old?.key, None)?;
+        }
         // Without a generation the log only tells that the inode exists, and perhaps its length.
         let logged = Fields(item.bytes());
         let before = self.base.get(&self.fs.store, &item.key)?;
         if let Some(before) = before.filter(|_| logged.u64(0) == 0) {
             let len = logged.u64(0x10);
-            if len != 0 && Fields(before.bytes()).u32(0x34) & 0o170_000 == FileType::File.mode_bits() {
+            if len != 0 && is_file(&before) {
                 let mut bytes = before.bytes().to_vec();
                 put(&mut bytes, 0x10, &len.to_le_bytes());
-                self.rows.insert(item.key, Some(Item::made(self.base.id, item.key, bytes)));
+                self.put_made(item.key, bytes)?;
             }
             return Ok(());
         }
-        self.rows.insert(item.key, Some(item));
-        Ok(())
+        self.put(item.key, Some(item))
     }
 
-    /// Puts an extent in the place of those that it covers, whole or in part.
-    fn extent(&mut self, item: Item) -> Result<()> {
-        let sector_len = u64::from(self.fs.store.super_block().sector_len);
-        let own = FileExtent::read(&item, sector_len)?.range();
-        let own = own.start..own.end.checked_next_multiple_of(sector_len).unwrap_or(u64::MAX);
-        let object = item.key.object;
-        let last = self.base.last_to(&self.fs.store, &Key::new(object, kind::EXTENT_DATA, own.start))?;
-        let last = last.filter(|last| (last.key.object, last.key.kind) == (object, kind::EXTENT_DATA));
-        let from = last.map_or(own.start, |last| last.key.offset);
-        let (start, end) = (
-            Key::new(object, kind::EXTENT_DATA, from),
-            Key::new(object, kind::EXTENT_DATA, own.end.saturating_sub(1)),
-        );
-        let covered: Vec<Item> = self.base.items(&self.fs.store, start, end).collect::<Result<_>>()?;
-        for old in covered {
-            self.cut(&old, &own, sector_len)?;
-        }
-        self.rows.insert(item.key, Some(item));
-        Ok(())
-    }
-
-    /// Keeps what an extent has outside of a range.
-    fn cut(&mut self, old: &Item, range: &Range<u64>, sector_len: u64) -> Result<()> {
-        let extent = FileExtent::read(old, sector_len)?;
-        let whole = extent.range();
-        if whole.end <= range.start {
-            return Ok(());
-        }
-        // Parts that earlier extents of the log left of it are cut once more.
-        let parts: Vec<(Key, Range<u64>)> = self
-            .rows
-            .range(old.key..=Key::new(old.key.object, kind::EXTENT_DATA, whole.end.saturating_sub(1)))
-            .filter_map(|(key, item)| {
-                let item = item.as_ref().filter(|item| item.tree == self.base.id)?;
-                let len = Fields(item.bytes()).u64(0x2d);
-                Some((*key, packfs_core::range_at(key.offset, len)))
-            })
-            .collect();
-        let untouched = !self.rows.contains_key(&old.key);
-        let parts = if untouched { vec![(old.key, whole.clone())] } else { parts };
-        for (key, part) in parts {
-            if part.end <= range.start || part.start >= range.end {
+    /// Puts extents in the place of those that they cover, whole or in part. Those behind the end
+    /// of a file are dropped first.
+    fn extents(&mut self) -> Result<()> {
+        let mut cuts = Cuts::default();
+        for item in self.logged() {
+            let item = item?;
+            let object = item.key.object;
+            if cuts.inode != object {
+                self.cut(&cuts)?;
+                cuts = Cuts::of(object);
+            }
+            if self.ignored.contains(&object) {
                 continue;
             }
-            self.rows.insert(key, None);
-            for kept in [part.start..part.end.min(range.start), part.start.max(range.end)..part.end] {
-                if !kept.is_empty() && extent.form != crate::extent::Form::Inline {
-                    self.keep(old, &kept);
+            match item.key.kind {
+                kind::INODE_ITEM => {
+                    let inode = self.current(item.key)?.filter(is_file);
+                    cuts.end = inode.map(|inode| self.aligned(Fields(inode.bytes()).u64(0x10)));
                 }
+                kind::EXTENT_DATA => {
+                    let own = FileExtent::read(&item, self.sector_len())?.range();
+                    cuts.ranges.push(own.start..self.aligned(own.end));
+                    cuts.items.push(item.detached());
+                }
+                _ => {}
             }
+        }
+        self.cut(&cuts)
+    }
+
+    fn sector_len(&self) -> u64 {
+        self.fs.store.super_block().sector_len.into()
+    }
+
+    fn aligned(&self, at: u64) -> u64 {
+        at.checked_next_multiple_of(self.sector_len()).unwrap_or(u64::MAX)
+    }
+
+    /// Keeps of the extents of a file what is outside of ranges, and adds others.
+    fn cut(&mut self, cuts: &Cuts) -> Result<()> {
+        let ranges = cuts.joined();
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(()) };
+        let last_at = last.end;
+        let store = &self.fs.store;
+        for old in self.base.items_around(store, cuts.inode, kind::EXTENT_DATA, first.start)? {
+            let old = old?;
+            self.budget.take(1)?;
+            if old.key.offset >= last_at {
+                break;
+            }
+            let extent = FileExtent::read(&old, self.sector_len())?;
+            let whole = extent.range();
+            let mut kept_from = whole.start;
+            let next = ranges.partition_point(|range| range.end <= whole.start);
+            let covering = ranges.iter().skip(next).take_while(|range| range.start < whole.end);
+            for (number, range) in covering.enumerate() {
+                self.budget.take(1)?;
+                if number == 0 {
+                    self.put(old.key, None)?;
+                }
+                self.keep(&old, extent.form, kept_from..range.start)?;
+                kept_from = range.end;
+            }
+            if kept_from > whole.start {
+                self.keep(&old, extent.form, kept_from..whole.end)?;
+            }
+        }
+        for item in &cuts.items {
+            self.put(item.key, Some(item.clone()))?;
         }
         Ok(())
     }
 
-    fn keep(&mut self, old: &Item, kept: &Range<u64>) {
+    fn keep(&mut self, old: &Item, form: Form, kept: Range<u64>) -> Result<()> {
+        if kept.is_empty() || form == Form::Inline {
+            return Ok(());
+        }
         let mut bytes = old.bytes().to_vec();
         let start = Fields(&bytes).u64(0x25).saturating_add(kept.start.saturating_sub(old.key.offset));
         put(&mut bytes, 0x25, &start.to_le_bytes());
-        put(&mut bytes, 0x2d, &packfs_core::len_of(kept).to_le_bytes());
-        let key = Key { offset: kept.start, ..old.key };
-        self.rows.insert(key, Some(Item::made(self.base.id, key, bytes)));
+        put(&mut bytes, 0x2d, &packfs_core::len_of(&kept).to_le_bytes());
+        self.put_made(Key { offset: kept.start, ..old.key }, bytes)
     }
 
     /// Removes names that a logged range of a listing lacks, and adds those that it has.
     fn listings(&mut self) -> Result<()> {
-        let items = self.logged()?;
-        for item in items.iter().filter(|item| item.key.kind == kind::DIR_LOG_INDEX) {
-            let (dir, start) = (item.key.object, item.key.offset);
+        for item in self.logged() {
+            let item = item?;
+            let dir = item.key.object;
+            if item.key.kind != kind::DIR_LOG_INDEX || self.ignored.contains(&dir) {
+                continue;
+            }
             let end = Fields(item.bytes_of(8)?).u64(0);
-            let range = (Key::new(dir, kind::DIR_INDEX, start), Key::new(dir, kind::DIR_INDEX, end));
-            let old: Vec<Item> = self.base.items(&self.fs.store, range.0, range.1).collect::<Result<_>>()?;
-            for old in old {
+            for old in self.stored(dir, (kind::DIR_INDEX, item.key.offset), (kind::DIR_INDEX, end)) {
+                let old = old?;
+                self.budget.take(1)?;
                 if self.log.get(&self.fs.store, &old.key)?.is_none()
                     && let Some(entry) = entries(&old).next().transpose()?
                 {
-                    self.remove(&Link { dir, index: old.key.offset, name: entry.name })?;
+                    let link = Link { dir, index: old.key.offset, name: entry.name };
+                    let is_inode = entry.location.kind == kind::INODE_ITEM;
+                    self.remove(&link, is_inode.then_some(entry.location.object))?;
                 }
             }
         }
-        for item in items.iter().filter(|item| item.key.kind == kind::DIR_INDEX) {
-            let Some(entry) = entries(item).next().transpose()? else { continue };
+        for item in self.logged() {
+            let item = item?;
+            if item.key.kind != kind::DIR_INDEX || self.ignored.contains(&item.key.object) {
+                continue;
+            }
+            let Some(entry) = entries(&item).next().transpose()? else { continue };
             if entry.location.kind == kind::INODE_ITEM {
                 let link = Link { dir: item.key.object, index: item.key.offset, name: entry.name };
                 self.add(&link, entry.location.object)?;
@@ -228,28 +319,30 @@ impl Replay<'_> {
 
     /// Names inodes as their references say.
     fn references(&mut self) -> Result<()> {
-        for item in self.logged()? {
-            if !matches!(item.key.kind, kind::INODE_REF | kind::INODE_EXTREF) {
-                continue;
-            }
+        for item in self.logged() {
+            let item = item?;
             let inode = item.key.object;
             // The root of a subvolume refers to itself.
-            if item.key.offset == inode {
+            if !matches!(item.key.kind, kind::INODE_REF | kind::INODE_EXTREF)
+                || item.key.offset == inode
+                || self.ignored.contains(&inode)
+            {
                 continue;
             }
-            let links = links(&item)?;
+            let links = self.links(&item)?;
             if let Some(old) = self.base.get(&self.fs.store, &item.key)? {
-                for link in self::links(&old)? {
-                    let is_kept = links.iter().any(|new| (new.dir, new.name) == (link.dir, link.name));
+                let kept: HashSet<(u64, &[u8])> = links.iter().map(|link| (link.dir, link.name)).collect();
+                for link in self.links(&old)? {
+                    let is_kept = kept.contains(&(link.dir, link.name));
                     if !is_kept && self.named(link.dir, link.name)? == Some(inode) {
-                        self.remove(&link)?;
+                        self.remove(&link, Some(inode))?;
                     }
                 }
             }
-            for link in links {
-                self.add(&link, inode)?;
+            for link in &links {
+                self.add(link, inode)?;
             }
-            self.rows.insert(item.key, Some(item));
+            self.put(item.key, Some(item.clone()))?;
         }
         Ok(())
     }
@@ -261,7 +354,7 @@ impl Replay<'_> {
         };
         for entry in entries(&item) {
             let entry = entry?;
-            if entry.name == name {
+            if entry.name == name && entry.location.kind == kind::INODE_ITEM {
                 return Ok(Some(entry.location.object));
             }
         }
@@ -282,39 +375,115 @@ impl Replay<'_> {
         }
         let file_type = entry_type(Fields(item.bytes()).u32(0x34));
         let entry = entry_of(inode, name, file_type);
-        let key = Key::new(dir, kind::DIR_INDEX, index);
-        self.rows.insert(key, Some(Item::made(self.base.id, key, entry.clone())));
         let key = Key::new(dir, kind::DIR_ITEM, name_hash(name));
         let mut bytes = self.current(key)?.map(|item| item.bytes().to_vec()).unwrap_or_default();
-        bytes.extend(entry);
-        self.rows.insert(key, Some(Item::made(self.base.id, key, bytes)));
-        Ok(())
+        bytes.extend(&entry);
+        if bytes.len() > self.fs.store.super_block().node_len as usize {
+            return Err(limit("more names of one hash than fit into a tree block"));
+        }
+        self.put_made(key, bytes)?;
+        self.put_made(Key::new(dir, kind::DIR_INDEX, index), entry)?;
+        self.refer(link, inode, true)
     }
 
     /// Removes a name of an inode whose index its references tell.
     fn remove_all(&mut self, dir: u64, name: &[u8], inode: u64) -> Result<()> {
         let item = self.current(Key::new(inode, kind::INODE_REF, dir))?;
-        let links = item.as_ref().map(links).transpose()?.unwrap_or_default();
+        let links = item.as_ref().map(|item| self.links(item)).transpose()?.unwrap_or_default();
         let index = links.iter().find(|link| link.name == name).map_or(0, |link| link.index);
-        self.remove(&Link { dir, index, name })
+        self.remove(&Link { dir, index, name }, Some(inode))
     }
 
-    /// Removes a name from the listing and from what lookups find.
-    fn remove(&mut self, link: &Link<'_>) -> Result<()> {
-        self.rows.insert(Key::new(link.dir, kind::DIR_INDEX, link.index), None);
+    /// Removes a name from the listing, from what lookups find, and from the references of its
+    /// inode; a subvolume has none.
+    fn remove(&mut self, link: &Link<'_>, inode: Option<u64>) -> Result<()> {
+        self.put(Key::new(link.dir, kind::DIR_INDEX, link.index), None)?;
         let key = Key::new(link.dir, kind::DIR_ITEM, name_hash(link.name));
-        let Some(item) = self.current(key)? else { return Ok(()) };
+        if let Some(item) = self.current(key)? {
+            let mut bytes = Vec::new();
+            for entry in entries(&item) {
+                let entry = entry?;
+                if entry.name != link.name {
+                    bytes.extend(entry.raw);
+                }
+            }
+            let left = (!bytes.is_empty()).then(|| Item::made(self.base.id, key, bytes));
+            self.put(key, left)?;
+        }
+        inode.map_or(Ok(()), |inode| self.refer(link, inode, false))
+    }
+
+    /// Adds a name to the references of an inode, or removes it from them.
+    fn refer(&mut self, link: &Link<'_>, inode: u64, is_added: bool) -> Result<()> {
+        self.relinked.insert(inode);
+        let key = Key::new(inode, kind::INODE_REF, link.dir);
+        let item = self.current(key)?;
         let mut bytes = Vec::new();
-        for entry in entries(&item) {
-            let entry = entry?;
-            if entry.name != link.name {
-                bytes.extend(entry_of(entry.location.object, entry.name, entry.file_type));
+        for own in item.as_ref().map(|item| self.links(item)).transpose()?.unwrap_or_default() {
+            if own.name != link.name {
+                bytes.extend(reference_of(&own));
             }
         }
-        let left = (!bytes.is_empty()).then(|| Item::made(self.base.id, key, bytes));
-        self.rows.insert(key, left);
+        if is_added {
+            bytes.extend(reference_of(link));
+        }
+        if is_added || item.is_some() {
+            let left = (!bytes.is_empty()).then(|| Item::made(self.base.id, key, bytes));
+            self.put(key, left)?;
+        }
         Ok(())
     }
+
+    /// Counts the references of inodes anew, as Linux does after it has replayed a log. Inodes
+    /// without any are gone.
+    fn count_links(&mut self) -> Result<()> {
+        for inode in std::mem::take(&mut self.relinked) {
+            let key = Key::new(inode, kind::INODE_ITEM, 0);
+            let Some(item) = self.current(key)? else { continue };
+            let (start, end) =
+                (Key::new(inode, kind::INODE_REF, 0), Key::new(inode, kind::INODE_EXTREF, u64::MAX));
+            let mut refs: BTreeMap<Key, Item> = BTreeMap::new();
+            for old in self.base.items(&self.fs.store, start, end) {
+                let old = old?;
+                self.budget.take(1)?;
+                refs.insert(old.key, old);
+            }
+            for (key, item) in self.rows.range(start..=end) {
+                match item {
+                    Some(item) => refs.insert(*key, item.clone()),
+                    None => refs.remove(key),
+                };
+            }
+            let mut count = 0_u32;
+            for item in refs.values() {
+                count = count.saturating_add(u32::try_from(self.links(item)?.len()).unwrap_or(u32::MAX));
+            }
+            let is_dir = Fields(item.bytes()).u32(0x34) & FORMAT_MASK == FileType::Directory.mode_bits();
+            let count = if is_dir { count.min(1) } else { count };
+            if count == 0 {
+                self.put(key, None)?;
+            } else if count != Fields(item.bytes()).u32(0x28) {
+                let mut bytes = item.bytes().to_vec();
+                put(&mut bytes, 0x28, &count.to_le_bytes());
+                self.put_made(key, bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the names in a reference.
+    fn links<'i>(&mut self, item: &'i Item) -> Result<Vec<Link<'i>>> {
+        let links = links(item)?;
+        self.budget.take(links.len())?;
+        Ok(links)
+    }
+}
+
+/// Bits of a mode that are the type of a file.
+const FORMAT_MASK: u32 = 0o170_000;
+
+fn is_file(inode: &Item) -> bool {
+    Fields(inode.bytes()).u32(0x34) & FORMAT_MASK == FileType::File.mode_bits()
 }
 
 fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
@@ -338,6 +507,15 @@ fn links(item: &Item) -> Result<Vec<Link<'_>>> {
         rest = rest.get(end..).unwrap_or_default();
     }
     Ok(links)
+}
+
+/// Returns a reference with one name.
+fn reference_of(link: &Link<'_>) -> Vec<u8> {
+    let mut bytes = vec![0; REF_LEN];
+    put(&mut bytes, 0, &link.index.to_le_bytes());
+    put(&mut bytes, 8, &u16::try_from(link.name.len()).unwrap_or(u16::MAX).to_le_bytes());
+    bytes.extend_from_slice(link.name);
+    bytes
 }
 
 /// Returns the number of a file type in entries.

@@ -7,7 +7,7 @@ use crate::corruption::Corruption;
 use crate::disk::{kind, tree};
 use crate::fs::Fs;
 use crate::key::Key;
-use crate::tree::Item;
+use crate::tree::{Item, SumRun};
 use packfs_core::{Error, ErrorKind, Image, Result, len_of, usize_of};
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,23 +49,30 @@ impl Image for LogicalImage {
     }
 }
 
-/// Checksums of sectors, looked up item by item.
+/// Checksums of sectors, looked up run by run.
 pub(crate) struct Sums<'f> {
     fs: &'f Fs,
-    item: Option<Item>,
+    run: Option<SumRun>,
 }
 
 impl<'f> Sums<'f> {
     pub(crate) fn new(fs: &'f Fs) -> Sums<'f> {
-        Sums { fs, item: None }
+        Sums { fs, run: None }
+    }
+
+    /// Returns the end of the run around a logical address, and true if it has checksums.
+    fn run(&mut self, at: u64) -> Result<(u64, bool)> {
+        if !self.run.as_ref().is_some_and(|run| run.range.contains(&at)) {
+            self.run = Some(self.fs.sum_run(at)?);
+        }
+        let run = self.run.as_ref();
+        Ok(run.map_or((u64::MAX, false), |run| (run.range.end, run.item.is_some())))
     }
 
     /// Returns the checksum of the sector at a logical address; `None` if it has none.
     pub(crate) fn of(&mut self, at: u64) -> Result<Option<&[u8]>> {
-        if !self.item.as_ref().is_some_and(|item| self.fs.sums_in(item).contains(&at)) {
-            self.item = self.fs.sum_item(at)?;
-        }
-        let Some(item) = &self.item else { return Ok(None) };
+        self.run(at)?;
+        let Some(item) = self.run.as_ref().and_then(|run| run.item.as_ref()) else { return Ok(None) };
         let block = self.fs.store.super_block();
         let len = block.checksum.len();
         let sector = at.saturating_sub(item.key.offset).checked_div(block.sector_len.into()).unwrap_or(0);
@@ -83,22 +90,57 @@ impl Fs {
         packfs_core::range_at(item.key.offset, len)
     }
 
-    /// Returns the item with the checksum of a sector.
-    fn sum_item(&self, at: u64) -> Result<Option<Item>> {
-        let Some(sums) = &self.sums else { return Ok(None) };
+    /// Returns the run from a sector on: its checksums in a log, or else in their tree.
+    fn sum_run(&self, at: u64) -> Result<SumRun> {
+        let after = self.log_sums.partition_point(|run| run.range.start <= at);
+        let logged = after.checked_sub(1).and_then(|index| self.log_sums.get(index));
+        if let Some(run) = logged.filter(|run| run.range.contains(&at)) {
+            return Ok(run.clone());
+        }
+        let end = self.log_sums.get(after).map_or(u64::MAX, |run| run.range.start);
+        let none = |end| Ok(SumRun { range: at..end, item: None });
+        let Some(sums) = &self.sums else { return none(end) };
         let key = Key::new(tree::CHECKSUM_OBJECT, kind::EXTENT_CSUM, at);
         let item = sums.last_to(&self.store, &key)?;
         let is_sums = |item: &Item| (item.key.object, item.key.kind) == (key.object, key.kind);
-        Ok(item.filter(|item| is_sums(item) && self.sums_in(item).contains(&at)))
+        if let Some(item) = item.filter(is_sums)
+            && self.sums_in(&item).contains(&at)
+        {
+            return Ok(SumRun { range: at..self.sums_in(&item).end.min(end), item: Some(item) });
+        }
+        match sums.items_of(&self.store, key.object, key.kind, at).next() {
+            None => none(end),
+            Some(Ok(next)) => none(next.key.offset.min(end)),
+            // Reported when data behind the damaged block is read.
+            Some(Err(_)) => none(at.saturating_add(1)),
+        }
+    }
+
+    /// Returns the first sector in a range of addresses that has no checksum and is in no tree
+    /// block.
+    pub(crate) fn unverified(&self, range: Range<u64>) -> Result<Option<u64>> {
+        let sector_len = u64::from(self.store.super_block().sector_len);
+        let mut at = range.start.saturating_sub(range.start.checked_rem(sector_len).unwrap_or(0));
+        let mut sums = Sums::new(self);
+        while at < range.end {
+            let chunk = self.store.chunks.of(at)?;
+            if chunk.kind & DATA == 0 {
+                at = chunk.range().end;
+                continue;
+            }
+            let (end, has_sums) = sums.run(at)?;
+            at = match has_sums {
+                true => end,
+                false if chunk.kind & METADATA != 0 && self.is_node(at) => at.saturating_add(sector_len),
+                false => return Ok(Some(at)),
+            };
+        }
+        Ok(None)
     }
 
     /// True for tree blocks, and for sectors with a checksum.
-    pub(crate) fn verifies(&self, at: u64) -> Result<bool> {
-        let sector_len = u64::from(self.store.super_block().sector_len);
-        let sector = at.saturating_sub(at.checked_rem(sector_len).unwrap_or(0));
-        let chunk = self.store.chunks.of(at)?;
-        let is_summed = chunk.kind & DATA == 0 || Sums::new(self).of(sector)?.is_some();
-        Ok(is_summed || chunk.kind & METADATA != 0 && self.is_node(sector))
+    pub(crate) fn verifies(&self, range: Range<u64>) -> Result<bool> {
+        Ok(self.unverified(range)?.is_none())
     }
 
     /// Reads bytes that lie in one chunk.
@@ -130,11 +172,33 @@ impl Fs {
         Ok(())
     }
 
-    /// Reads whole sectors of a chunk with data.
+    /// Reads whole sectors of a chunk with data. Groups that are mixed hold tree blocks, too, each
+    /// as long as a sector.
     fn read_sectors(&self, chunk: &Chunk, at: u64, buf: &mut [u8], sums: &mut Sums<'_>) -> Result<()> {
-        if chunk.kind & METADATA != 0 && sums.of(at)?.is_none() && self.is_node(at) {
-            return self.read_metadata(at, buf);
+        if chunk.kind & METADATA == 0 {
+            return self.read_data(at, buf, sums);
         }
+        let sector_len = self.store.super_block().sector_len as usize;
+        let (mut start, mut was_node) = (0_usize, false);
+        for offset in (0..buf.len()).step_by(sector_len.max(1)) {
+            let sector_at = at.saturating_add(offset as u64);
+            let is_node = sums.of(sector_at)?.is_none() && self.is_node(sector_at);
+            if is_node != was_node {
+                let part = buf.get_mut(start..offset).unwrap_or_default();
+                self.read_one_kind(at.saturating_add(start as u64), part, was_node, sums)?;
+                (start, was_node) = (offset, is_node);
+            }
+        }
+        let part = buf.get_mut(start..).unwrap_or_default();
+        self.read_one_kind(at.saturating_add(start as u64), part, was_node, sums)
+    }
+
+    fn read_one_kind(&self, at: u64, buf: &mut [u8], is_node: bool, sums: &mut Sums<'_>) -> Result<()> {
+        if is_node { self.read_metadata(at, buf) } else { self.read_data(at, buf, sums) }
+    }
+
+    /// Reads whole sectors of data.
+    fn read_data(&self, at: u64, buf: &mut [u8], sums: &mut Sums<'_>) -> Result<()> {
         let sector_len = self.store.super_block().sector_len as usize;
         let len = buf.len();
         self.store.parts(at, len, &mut |chunk, part_at, range| {
@@ -156,7 +220,7 @@ impl Fs {
     /// Reads the first copy that can be read, and returns its number.
     fn read_any_copy(&self, chunk: &Chunk, at: u64, buf: &mut [u8]) -> Result<usize> {
         let mut failure: Option<Error> = None;
-        for copy in 0..chunk.copies() {
+        for copy in self.store.devices.order(chunk, at) {
             match self.store.devices.read_copy(chunk, at, copy, buf) {
                 Ok(()) => return Ok(copy),
                 Err(error) => {
@@ -172,7 +236,7 @@ impl Fs {
         for copy in (0..chunk.copies()).filter(|copy| *copy != damaged) {
             let is_read = self.store.devices.read_copy(chunk, at, copy, sector).is_ok();
             if is_read && self.store.super_block().checksum.agrees(sum, sector) {
-                self.healed.fetch_add(1, Ordering::Relaxed);
+                self.store.devices.healed.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }
         }
@@ -211,7 +275,7 @@ impl Fs {
             .map(|back| sector.saturating_sub(back.saturating_mul(sector_len)));
         let mut failure: Option<Error> = None;
         for start in std::iter::once(aligned).chain(others) {
-            match self.store.any_node(start, None) {
+            match self.store.block(start) {
                 Ok(node) => {
                     let from = usize_of(at.saturating_sub(start));
                     let bytes = node.bytes().get(from..).unwrap_or_default();

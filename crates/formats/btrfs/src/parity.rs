@@ -58,60 +58,83 @@ fn add_times(sum: &mut [u8], other: &[u8], factor: u8) {
     sum.iter_mut().zip(other).for_each(|(to, from)| *to ^= factor.times(*from));
 }
 
-/// A row of equal lengths: columns with data, P, and for RAID 6 Q; `None` where one is missing.
-pub(crate) struct Row<'a> {
-    pub(crate) data: &'a [Option<Vec<u8>>],
-    pub(crate) p: Option<&'a [u8]>,
-    pub(crate) q: Option<&'a [u8]>,
-    /// Bytes of a column.
-    pub(crate) len: usize,
+/// Sums of a row without one column, from which that is computed. Columns are added from the last
+/// one down to the first, then the parities.
+pub(crate) struct Syndromes {
+    wanted: usize,
+    width: usize,
+    /// Other columns that are missing.
+    missing: Vec<usize>,
+    p: Vec<u8>,
+    q: Vec<u8>,
+    has_p: bool,
+    has_q: bool,
 }
 
-impl Row<'_> {
-    /// Computes a missing column; `None` if too much is missing.
-    pub(crate) fn column(&self, wanted: usize) -> Option<Vec<u8>> {
-        let missing = |(index, column): (usize, &Option<Vec<u8>>)| {
-            (column.is_none() && index != wanted).then_some(index)
-        };
-        let others: Vec<usize> = self.data.iter().enumerate().filter_map(missing).collect();
-        match (others.as_slice(), self.p, self.q) {
-            ([], Some(p), _) => Some(self.column_by_p(wanted, p)),
-            ([], None, Some(q)) => Some(self.column_by_q(wanted, q)),
-            ([other], Some(p), Some(q)) => Some(self.column_by_both(wanted, *other, p, q)),
+impl Syndromes {
+    /// Makes the sums for the column `wanted` of `width` columns with data of `len` bytes.
+    pub(crate) fn new(wanted: usize, width: usize, len: usize) -> Syndromes {
+        let (p, q) = (vec![0; len], vec![0; len]);
+        Syndromes { wanted, width, missing: Vec::new(), p, q, has_p: false, has_q: false }
+    }
+
+    /// Returns the bytes of a column.
+    pub(crate) fn len(&self) -> usize {
+        self.p.len()
+    }
+
+    /// Takes the next column; `None` for the wanted one, and for one that is missing.
+    pub(crate) fn add_column(&mut self, index: usize, column: Option<&[u8]>) {
+        self.q.iter_mut().for_each(|byte| *byte = doubled(*byte));
+        match column {
+            Some(column) if index != self.wanted => {
+                add(&mut self.p, column);
+                add(&mut self.q, column);
+            }
+            None if index != self.wanted => self.missing.push(index),
+            _ => {}
+        }
+    }
+
+    /// Takes P.
+    pub(crate) fn add_p(&mut self, p: &[u8]) {
+        add(&mut self.p, p);
+        self.has_p = true;
+    }
+
+    /// Takes Q.
+    pub(crate) fn add_q(&mut self, q: &[u8]) {
+        add(&mut self.q, q);
+        self.has_q = true;
+    }
+
+    /// Computes the wanted column; `None` if too much is missing. `distrusted` is another column
+    /// that is taken to be wrong: its index, the width for P, one more for Q.
+    pub(crate) fn column(&self, distrusted: Option<usize>) -> Option<Vec<u8>> {
+        let has_p = self.has_p && distrusted != Some(self.width);
+        let has_q = self.has_q && distrusted != self.width.checked_add(1);
+        let distrusted = distrusted.filter(|index| *index < self.width && *index != self.wanted);
+        let mut others = self.missing.iter().copied().chain(distrusted);
+        match (others.next(), others.next(), has_p, has_q) {
+            (None, _, true, _) => Some(self.p.clone()),
+            (None, _, false, true) => Some(self.by_q()),
+            (Some(other), None, true, true) => Some(self.by_both(other)),
             _ => None,
         }
     }
 
-    fn present(&self, left_out: usize) -> impl Iterator<Item = (usize, &Vec<u8>)> {
-        let columns = self.data.iter().enumerate().filter(move |(index, _)| *index != left_out);
-        columns.filter_map(|(index, column)| Some((index, column.as_ref()?)))
-    }
-
-    fn column_by_p(&self, wanted: usize, p: &[u8]) -> Vec<u8> {
-        let mut sum = p.to_vec();
-        self.present(wanted).for_each(|(_, column)| add(&mut sum, column));
-        sum
-    }
-
-    fn q_without(&self, wanted: usize, q: &[u8]) -> Vec<u8> {
-        let mut sum = q.to_vec();
-        self.present(wanted).for_each(|(index, column)| add_times(&mut sum, column, power(2, index)));
-        sum
-    }
-
-    fn column_by_q(&self, wanted: usize, q: &[u8]) -> Vec<u8> {
-        let mut column = vec![0; self.len];
-        add_times(&mut column, &self.q_without(wanted, q), inverse(power(2, wanted)));
+    fn by_q(&self) -> Vec<u8> {
+        let mut column = vec![0; self.len()];
+        add_times(&mut column, &self.q, inverse(power(2, self.wanted)));
         column
     }
 
-    /// With a and b missing, P gives a + b, and Q gives a * 2^i + b * 2^j.
-    fn column_by_both(&self, wanted: usize, other: usize, p: &[u8], q: &[u8]) -> Vec<u8> {
-        let (sum, weighed) = (self.column_by_p(wanted, p), self.q_without(wanted, q));
-        let divisor = inverse(power(2, wanted) ^ power(2, other));
-        let mut column = vec![0; self.len];
-        add_times(&mut column, &weighed, divisor);
-        add_times(&mut column, &sum, product(divisor, power(2, other)));
+    /// With a and b unknown, P gives a + b, and Q gives a * 2^i + b * 2^j.
+    fn by_both(&self, other: usize) -> Vec<u8> {
+        let divisor = inverse(power(2, self.wanted) ^ power(2, other));
+        let mut column = vec![0; self.len()];
+        add_times(&mut column, &self.q, divisor);
+        add_times(&mut column, &self.p, product(divisor, power(2, other)));
         column
     }
 }
@@ -120,25 +143,49 @@ impl Row<'_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn computes_each_missing_column_and_pair() {
-        let columns: Vec<Vec<u8>> = (0..5_u8)
-            .map(|index| (0..9_u8).map(|at| at.wrapping_mul(73) ^ index.wrapping_mul(201)).collect())
-            .collect();
+    /// Sums of five columns, without P if `has_p` is false; `missing` are left out.
+    fn syndromes(columns: &[Vec<u8>], wanted: usize, missing: &[usize], has_p: bool) -> Syndromes {
         let (mut p, mut q) = (vec![0; 9], vec![0; 9]);
         for (index, column) in columns.iter().enumerate() {
             add(&mut p, column);
             add_times(&mut q, column, power(2, index));
         }
+        let mut sums = Syndromes::new(wanted, 5, 9);
+        for index in (0..5).rev() {
+            let is_there = index != wanted && !missing.contains(&index);
+            sums.add_column(index, is_there.then_some(&columns[index]));
+        }
+        if has_p {
+            sums.add_p(&p);
+        }
+        sums.add_q(&q);
+        sums
+    }
+
+    #[test]
+    fn computes_each_missing_column_and_pair_and_beside_a_wrong_one() {
+        let columns: Vec<Vec<u8>> = (0..5_u8)
+            .map(|index| (0..9_u8).map(|at| at.wrapping_mul(73) ^ index.wrapping_mul(201)).collect())
+            .collect();
         for wanted in 0..5 {
-            for other in 0..5 {
-                let mut data: Vec<Option<Vec<u8>>> = columns.iter().cloned().map(Some).collect();
-                (data[wanted], data[other]) = (None, None);
-                let row = Row { data: &data, p: Some(&p), q: Some(&q), len: 9 };
-                assert_eq!(row.column(wanted).unwrap(), columns[wanted], "{wanted} {other}");
-                let without_p = Row { p: None, ..row };
-                assert_eq!(without_p.column(wanted).is_some(), wanted == other);
-                assert!(without_p.column(wanted).is_none_or(|column| column == columns[wanted]));
+            for other in (0..5).filter(|other| *other != wanted) {
+                let column = syndromes(&columns, wanted, &[other], true).column(None);
+                assert_eq!(column.unwrap(), columns[wanted], "{wanted} {other}");
+                assert!(syndromes(&columns, wanted, &[other], false).column(None).is_none());
+                let mut wrong = columns.clone();
+                wrong[other][3] ^= 0x5a;
+                let mut sums = syndromes(&columns, wanted, &[], true);
+                let difference = [0, 0, 0, 0x5a, 0, 0, 0, 0, 0];
+                add(&mut sums.p, &difference);
+                add_times(&mut sums.q, &difference, power(2, other));
+                assert_ne!(sums.column(None).unwrap(), columns[wanted]);
+                assert_eq!(sums.column(Some(other)).unwrap(), columns[wanted], "{wanted} {other}");
+            }
+            let without_p = syndromes(&columns, wanted, &[], false);
+            assert_eq!(without_p.column(None).unwrap(), columns[wanted]);
+            let all = syndromes(&columns, wanted, &[], true);
+            for distrusted in [5, 6] {
+                assert_eq!(all.column(Some(distrusted)).unwrap(), columns[wanted]);
             }
         }
     }

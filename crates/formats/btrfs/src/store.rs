@@ -9,10 +9,14 @@ use crate::key::{Key, Uuid};
 use crate::node::Node;
 use packfs_core::{Error, ErrorKind, Result, usize_of};
 use packfs_format::BlockCache;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Tree blocks that are kept, in bytes.
 const CACHE_LEN: usize = 32 << 20;
+/// Blocks with inline data whose generation is remembered; of others all copies are compared.
+const INLINE_MAX: usize = 1 << 18;
 
 /// Claims of a parent about a block.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +41,28 @@ impl Pointer {
         let RootPlace { at, level, generation } = place;
         Pointer { at, level, generation, tree, first: None, end: None }
     }
+
+    /// Refuses a block that is not the one that the pointer means, such as an outdated copy of it.
+    fn check(&self, node: &Node) -> Result<(), Corruption> {
+        let at = self.at;
+        let figure =
+            |figure, found: u64, wanted: u64| Err(Corruption::NodeFigure { at, figure, found, wanted });
+        if node.level != self.level {
+            return figure("level", node.level.into(), self.level.into());
+        }
+        if node.generation != self.generation {
+            return figure("generation", node.generation, self.generation);
+        }
+        if !tree::may_own(node.owner, self.tree) {
+            return figure("tree", node.owner, self.tree);
+        }
+        let last = node.count.checked_sub(1).map(|slot| node.key(slot));
+        let is_first = self.first.is_none_or(|first| node.count > 0 && node.key(0) == first);
+        if !is_first || self.end.is_some_and(|end| last >= Some(end)) {
+            return Err(Corruption::NodeBounds { at });
+        }
+        Ok(())
+    }
 }
 
 /// Devices and chunks of a filesystem, and its tree blocks.
@@ -45,11 +71,14 @@ pub(crate) struct Store {
     pub(crate) chunks: Chunks,
     uuids: Vec<Uuid>,
     nodes: BlockCache<Node>,
+    /// Generations of blocks whose inline data was located.
+    inline: Mutex<HashMap<u64, u64>>,
 }
 
 impl Store {
     pub(crate) fn new(devices: Devices, chunks: Chunks) -> Store {
-        Store { uuids: devices.uuids(), devices, chunks, nodes: BlockCache::new(CACHE_LEN) }
+        let (uuids, nodes) = (devices.uuids(), BlockCache::new(CACHE_LEN));
+        Store { uuids, devices, chunks, nodes, inline: Mutex::default() }
     }
 
     /// Replaces the chunks.
@@ -88,61 +117,68 @@ impl Store {
         })
     }
 
-    /// Returns the tree block that a pointer leads to.
+    /// Returns the tree block that a pointer leads to, from the first copy that is the one meant.
     pub(crate) fn node(&self, pointer: &Pointer) -> Result<Arc<Node>> {
-        let at = pointer.at;
-        let node = self.any_node(at, Some(pointer.generation))?;
-        let figure = |figure, found: u64, wanted: u64| {
-            Err(Error::from(Corruption::NodeFigure { at, figure, found, wanted }))
+        let is_meant = |node: &Node| pointer.check(node).is_ok();
+        self.nodes.get_or_if(pointer.at, is_meant, || self.load(pointer.at, &|node| pointer.check(node)))
+    }
+
+    /// Remembers that inline data of a block is read later by its address.
+    pub(crate) fn expect_inline(&self, at: u64, generation: u64) {
+        let mut inline = self.inline.lock().unwrap_or_else(PoisonError::into_inner);
+        if inline.len() < INLINE_MAX || inline.contains_key(&at) {
+            inline.insert(at, generation);
+        }
+    }
+
+    /// Returns the tree block at an address: of the generation that inline data was located in, or
+    /// else the newest copy.
+    pub(crate) fn block(&self, at: u64) -> Result<Arc<Node>> {
+        let inline = self.inline.lock().unwrap_or_else(PoisonError::into_inner).get(&at).copied();
+        let Some(wanted) = inline else { return self.nodes.get_or(at, || self.load_newest(at)) };
+        let check = |node: &Node| match node.generation {
+            found if found == wanted => Ok(()),
+            found => Err(Corruption::NodeFigure { at, figure: "generation", found, wanted }),
         };
-        if node.level != pointer.level {
-            return figure("level", node.level.into(), pointer.level.into());
-        }
-        if node.generation != pointer.generation {
-            return figure("generation", node.generation, pointer.generation);
-        }
-        let is_of_tree = node.owner == pointer.tree
-            || node.owner == tree::RELOC
-            || tree::is_subvolume(pointer.tree) && tree::is_subvolume(node.owner);
-        if !is_of_tree {
-            return figure("tree", node.owner, pointer.tree);
-        }
-        let last = node.count.checked_sub(1).map(|slot| node.key(slot));
-        let is_first = pointer.first.is_none_or(|first| node.count > 0 && node.key(0) == first);
-        if !is_first || pointer.end.is_some_and(|end| last >= Some(end)) {
-            return Err(Corruption::NodeBounds { at }.into());
-        }
-        Ok(node)
+        self.nodes.get_or_if(at, |node| check(node).is_ok(), || self.load(at, &check))
     }
 
-    /// Returns the tree block at an address, of a generation if one is wanted and a copy has it.
-    pub(crate) fn any_node(&self, at: u64, generation: Option<u64>) -> Result<Arc<Node>> {
-        self.nodes.get_or(at, || {
-            let node = self.load(at, generation)?;
-            let weight = node.weight();
-            Ok((node, weight))
-        })
-    }
-
-    fn load(&self, at: u64, generation: Option<u64>) -> Result<Node> {
-        let copies = self.chunks.of(at)?.copies();
-        let mut outdated = None;
-        let mut failure: Option<Error> = None;
-        for copy in 0..copies {
-            match self.load_copy(at, copy) {
-                Ok(node) if generation.is_none_or(|wanted| wanted == node.generation) => return Ok(node),
-                Ok(node) => outdated = Some(node),
-                // A damaged copy says more than a missing one.
-                Err(error) if failure.is_none() || error.kind() == ErrorKind::Corrupt => {
-                    failure = Some(error);
-                }
-                Err(_) => {}
+    /// Reads the first intact copy that passes `check`.
+    fn load(&self, at: u64, check: &dyn Fn(&Node) -> Result<(), Corruption>) -> Result<(Node, usize)> {
+        let (mut failure, mut rank) = (Error::from(Corruption::NodeSum { at }), 0);
+        for copy in self.devices.order(self.chunks.of(at)?, at) {
+            let error = match self.load_copy(at, copy) {
+                Ok(node) => match check(&node) {
+                    Ok(()) => {
+                        if rank > 1 {
+                            self.devices.healed.fetch_add(1, Ordering::Relaxed);
+                        }
+                        let weight = node.weight();
+                        return Ok((node, weight));
+                    }
+                    Err(fault) => (Error::from(fault), 3),
+                },
+                // A damaged copy says more than a missing one, an outdated one most.
+                Err(error) if error.kind() == ErrorKind::Corrupt => (error, 2),
+                Err(error) => (error, 1),
+            };
+            if error.1 > rank {
+                (failure, rank) = error;
             }
         }
-        match (outdated, failure) {
-            (Some(node), _) => Ok(node),
-            (None, Some(error)) => Err(error),
-            (None, None) => Err(Corruption::NodeSum { at }.into()),
+        Err(failure)
+    }
+
+    /// Reads the intact copy of the highest generation.
+    fn load_newest(&self, at: u64) -> Result<(Node, usize)> {
+        let copies = self.chunks.of(at)?.copies();
+        let found = (0..copies).filter_map(|copy| self.load_copy(at, copy).ok());
+        match found.max_by_key(|node| node.generation) {
+            Some(node) => {
+                let weight = node.weight();
+                Ok((node, weight))
+            }
+            None => self.load(at, &|_| Ok(())),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::disk::{SUPER_AT, SUPER_LEN, kind, tree};
 use crate::key::Key;
 use crate::volume::BtrfsVolume;
 use packfs_core::{MemoryImage, Result};
-use packfs_format::{DirCursor, ExtentFrom, Finding, InodeId, Opening, Volume};
+use packfs_format::{DirCursor, ExtentFrom, Finding, InodeId, Opening, StoredExtent, Volume};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -461,7 +461,7 @@ fn data_with_a_checksum_is_known() {
     let sums = volume.fs.sums.as_ref().unwrap();
     let items = sums.items_of(&volume.fs.store, tree::CHECKSUM_OBJECT, kind::EXTENT_CSUM, 0);
     let end = items.map(|item| volume.fs.sums_in(&item.unwrap()).end).max().unwrap();
-    assert!(!volume.verifies(end..end + 1).unwrap() || volume.fs.store.any_node(end, None).is_ok());
+    assert!(!volume.verifies(end..end + 1).unwrap() || volume.fs.store.block(end).is_ok());
 }
 
 #[test]
@@ -496,6 +496,77 @@ fn damaged_data_is_refused_and_a_damaged_block_healed_by_its_copy() {
     assert!(list(&volume, volume.root()).unwrap().len() > 15);
     let found = findings(&volume);
     assert!(found.len() == 1 && found[0].contains("copies of tree blocks are damaged, others are intact"));
+}
+
+#[test]
+fn numbers_of_inodes_are_unique_in_a_volume() {
+    let volume = Editor::new(MIXED).open().unwrap();
+    let (mut open, mut numbers) = (vec![volume.root()], std::collections::HashMap::new());
+    while let Some(dir) = open.pop() {
+        for (name, id) in list(&volume, dir).unwrap() {
+            let inode = volume.inode(id).unwrap();
+            assert_eq!(*numbers.entry(inode.number).or_insert(id), id, "{name}");
+            if inode.kind == packfs_format::InodeKind::Directory {
+                open.push(id);
+            }
+        }
+    }
+    let sub = volume.lookup(volume.root(), b"sub").unwrap().unwrap();
+    assert_eq!(volume.inode(sub).unwrap().number, 256 << 40 | 256);
+    assert_eq!(volume.inode(volume.root()).unwrap().number, 256);
+}
+
+#[test]
+fn inline_data_is_read_from_the_copy_that_its_parent_means() {
+    let mut editor = Editor::new(DUP);
+    let small = editor.inode("small");
+    let at = {
+        let volume = editor.open().unwrap();
+        let mut places = Vec::new();
+        volume
+            .extents(InodeId(small), 0..u64::MAX, &mut |extent| {
+                places.extend(StoredExtent::of(&extent));
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        places[0].place.unwrap()
+    };
+    let bytes = |volume: &BtrfsVolume| {
+        let mut bytes = [0; 2];
+        volume.data_image().unwrap().read_exact_at(at, &mut bytes).unwrap();
+        bytes
+    };
+    let wanted = bytes(&editor.open().unwrap());
+    // The first copy of its block is one of an earlier generation.
+    let (node, _, data) = editor.items(tree::TOP, of(small, kind::EXTENT_DATA))[0];
+    let earlier = editor.number(node + 0x50, 8) - 1;
+    editor.bytes[node + 0x50..node + 0x58].copy_from_slice(&earlier.to_le_bytes());
+    editor.bytes[data + 21] ^= 0xff;
+    editor.sum(node, NODE_LEN);
+    let volume = editor.open().unwrap();
+    assert_eq!(bytes(&volume), wanted);
+    read(&volume, InodeId(small)).unwrap();
+    assert_eq!(bytes(&volume), wanted);
+    let volume = editor.open().unwrap();
+    read(&volume, InodeId(small)).unwrap();
+    assert_eq!(bytes(&volume), wanted);
+}
+
+#[test]
+fn data_without_checksums_is_refused_unless_the_inode_says_so() {
+    let editor = Editor::new(MIXED);
+    let text = editor.inode("text");
+    let mut without = Editor::new(MIXED);
+    for (node, head, _) in editor.items(tree::CHECKSUMS, |key| key.kind == kind::EXTENT_CSUM) {
+        without.bytes[head + 8] = kind::EXTENT_CSUM - 1;
+        without.sum(node, NODE_LEN);
+    }
+    let volume = without.open().unwrap();
+    let error = read(&volume, InodeId(text)).unwrap_err().to_string();
+    assert!(error.contains("has no checksum, but the inode does not say so"), "{error}");
+    assert!(findings(&volume).iter().any(|finding| finding.contains("text: item ")));
+    let allowed = without.item(tree::TOP, of(text, kind::INODE_ITEM), 0x40, &[1]).open().unwrap();
+    read(&allowed, InodeId(text)).unwrap();
 }
 
 /// Mutated images of each kind that a test tries; `cargo xtask mutate btrfs` tries more.

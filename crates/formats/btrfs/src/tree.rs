@@ -9,6 +9,7 @@ use crate::node::Node;
 use crate::store::{Pointer, Store};
 use packfs_core::Result;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A tree: its number, the place of its root, and changes that are not in it yet.
@@ -44,20 +45,36 @@ pub(crate) struct Item {
 #[derive(Clone)]
 enum Source {
     Leaf(Arc<Node>, usize),
-    Made(Arc<[u8]>),
+    Made(Arc<[u8]>, Option<Origin>),
+}
+
+/// Place of an item on disk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// Logical address of its tree block, and the generation of that.
+    pub(crate) block: u64,
+    pub(crate) generation: u64,
+    /// Logical address of its bytes.
+    pub(crate) at: u64,
 }
 
 impl Item {
     /// Returns an item with other bytes than any leaf has.
     pub(crate) fn made(tree: u64, key: Key, bytes: Vec<u8>) -> Item {
-        Item { tree, key, source: Source::Made(bytes.into()) }
+        Item { tree, key, source: Source::Made(bytes.into(), None) }
+    }
+
+    /// Returns the item with a copy of its bytes, which needs no tree block.
+    pub(crate) fn detached(&self) -> Item {
+        let source = Source::Made(self.bytes().into(), self.origin());
+        Item { source, ..*self }
     }
 
     /// Returns its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         match &self.source {
             Source::Leaf(leaf, slot) => leaf.item(*slot),
-            Source::Made(bytes) => bytes,
+            Source::Made(bytes, _) => bytes,
         }
     }
 
@@ -66,11 +83,14 @@ impl Item {
         ItemPlace { tree: self.tree, key: self.key }
     }
 
-    /// Returns the logical address of its bytes.
-    pub(crate) fn at(&self) -> u64 {
+    /// Returns its place on disk, if it has one.
+    pub(crate) fn origin(&self) -> Option<Origin> {
         match &self.source {
-            Source::Leaf(leaf, slot) => leaf.at.saturating_add(leaf.item_at(*slot) as u64),
-            Source::Made(_) => 0,
+            Source::Leaf(leaf, slot) => {
+                let at = leaf.at.saturating_add(leaf.item_at(*slot) as u64);
+                Some(Origin { block: leaf.at, generation: leaf.generation, at })
+            }
+            Source::Made(_, origin) => *origin,
         }
     }
 
@@ -82,6 +102,13 @@ impl Item {
         }
         Ok(bytes)
     }
+}
+
+/// Logical addresses, and the item with their checksums; without one they have none.
+#[derive(Clone)]
+pub(crate) struct SumRun {
+    pub(crate) range: Range<u64>,
+    pub(crate) item: Option<Item>,
 }
 
 /// Changes by tree.
@@ -96,20 +123,20 @@ impl Tree {
     /// Returns the last item whose key is not above `key`.
     pub(crate) fn last_to(&self, store: &Store, key: &Key) -> Result<Option<Item>> {
         let Some(changes) = &self.changes else { return self.last_stored(store, key) };
-        let mut stored = self.last_stored(store, key)?;
-        while let Some(item) = stored.as_ref().filter(|item| changes.0.contains_key(&item.key)) {
-            let Some(before) = item.key.before() else {
-                stored = None;
-                break;
-            };
-            stored = self.last_stored(store, &before)?;
-        }
         let added = changes.0.range(..=*key).rev().find_map(|(_, item)| item.clone());
-        Ok(match (stored, added) {
-            (Some(stored), Some(added)) if stored.key > added.key => Some(stored),
-            (stored, None) => stored,
-            (_, added) => added,
-        })
+        let mut stored = self.last_stored(store, key)?;
+        loop {
+            match (stored, &added) {
+                (Some(item), Some(added)) if item.key <= added.key => break,
+                (Some(item), _) if changes.0.contains_key(&item.key) => {
+                    let Some(before) = item.key.before() else { break };
+                    stored = self.last_stored(store, &before)?;
+                }
+                (Some(item), _) => return Ok(Some(item)),
+                (None, _) => break,
+            }
+        }
+        Ok(added)
     }
 
     fn last_stored(&self, store: &Store, key: &Key) -> Result<Option<Item>> {
@@ -146,6 +173,20 @@ impl<'s> Cursor<'s> {
                 if *slot < leaf.count { Ok(()) } else { self.next_leaf() }
             }
             None => Ok(()),
+        }
+    }
+
+    /// Goes to the last item of an object and a type whose offset is not above that of `key`, or to
+    /// the first item after it. After an error, as [`Cursor::seek`].
+    fn seek_floor(&mut self, root: RootPlace, key: &Key) -> Result<()> {
+        self.descend(root, key)?;
+        let Some((leaf, slot)) = self.path.last_mut() else { return Ok(()) };
+        *slot = leaf.floor(key);
+        let found = (*slot < leaf.count).then(|| leaf.key(*slot));
+        match found {
+            Some(found) if (found.object, found.kind) == (key.object, key.kind) || found >= *key => Ok(()),
+            Some(_) => self.advance(),
+            None => self.next_leaf(),
         }
     }
 
@@ -259,6 +300,26 @@ impl Tree {
         let found = Some(cursor.seek(self.root, &start));
         let changes = self.changes.clone();
         Items { cursor, end, found, changes, from: start, waiting: None }
+    }
+
+    /// Returns the items of one object and one type from the last one on whose offset is not above
+    /// `from`.
+    pub(crate) fn items_around<'s>(
+        &self,
+        store: &'s Store,
+        object: u64,
+        kind: u8,
+        from: u64,
+    ) -> Result<Items<'s>> {
+        let (key, end) = (Key::new(object, kind, from), Key::new(object, kind, u64::MAX));
+        if self.changes.is_none() {
+            let mut cursor = Cursor::new(store, self.id);
+            let found = Some(cursor.seek_floor(self.root, &key));
+            return Ok(Items { cursor, end, found, changes: None, from: key, waiting: None });
+        }
+        let before = self.last_to(store, &key)?.map(|item| item.key);
+        let before = before.filter(|before| (before.object, before.kind) == (object, kind));
+        Ok(self.items(store, before.unwrap_or(key), end))
     }
 
     /// Returns the items of one object and one type.

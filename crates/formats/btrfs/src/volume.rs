@@ -13,6 +13,10 @@ use packfs_format::{
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, PoisonError, RwLock};
 
+/// Bits of the number of a subvolume in shown numbers of inodes.
+const NUMBER_TREE_BITS: u32 = 22;
+/// Set in shown numbers with the index of a subvolume in place of its number, which is too large.
+const FAR: u64 = 1 << 63;
 /// Bytes of metadata that an inode takes, about.
 const INODE_METADATA: u64 = 400;
 
@@ -69,6 +73,18 @@ impl BtrfsVolume {
         Ok(InodeId(u64::from(index) << INODE_BITS | inode))
     }
 
+    /// Returns the number that is shown for an inode: its own in the opened subvolume, as Linux has
+    /// it. Numbers in other subvolumes, which Linux tells apart by device, begin with that of the
+    /// subvolume, so that they are unique in a volume.
+    pub(crate) fn number_of(&self, node: &Node) -> u64 {
+        let (index, id) = (u64::from(node.index), node.tree.id);
+        match (index, id >> NUMBER_TREE_BITS) {
+            (0, _) => node.inode,
+            (_, 0) => id << INODE_BITS | node.inode,
+            _ => FAR | index << INODE_BITS | node.inode,
+        }
+    }
+
     /// Returns the inode that an id means.
     pub(crate) fn place(&self, id: InodeId) -> Result<Place> {
         let numbers = self.numbers.read().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +125,7 @@ impl Volume for BtrfsVolume {
     fn inode(&self, id: InodeId) -> Result<Inode> {
         match self.place(id)? {
             Place::Node(node) => self.describe(&node),
-            Place::Empty(parent) => self.describe_empty(parent),
+            Place::Empty(parent) => self.describe_empty(parent, id.0),
         }
     }
 
@@ -160,9 +176,8 @@ impl Volume for BtrfsVolume {
         Some(Arc::new(LogicalImage::new(Arc::clone(&self.fs), self.image.name())))
     }
 
-    /// An extent has checksums for all of its sectors or for none.
     fn verifies(&self, stored: Range<u64>) -> Result<bool> {
-        self.fs.verifies(stored.start)
+        self.fs.verifies(stored)
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -34,7 +34,7 @@ impl Qcow {
 
 /// A backing file.
 enum Below {
-    Qcow(Qcow),
+    Qcow(Box<Qcow>),
     /// A disk as it is, of this length.
     Raw(u64),
 }
@@ -180,7 +180,7 @@ fn open_below(file: Arc<dyn Image>, above: &Geometry) -> Result<Below> {
         }
     };
     Ok(match is_qcow {
-        true => Below::Qcow(Qcow::open(file)?),
+        true => Below::Qcow(Box::new(Qcow::open(file)?)),
         false => Below::Raw(file.len()),
     })
 }

@@ -6,14 +6,15 @@
 use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::open::{Geometry, L1};
-use packfs_core::{Image, Result, range_at, u32_of, usize_of};
+use packfs_core::{Image, Result, len_of, range_at, u32_of, usize_of};
 use packfs_format::BlockCache;
-use std::mem::size_of;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Entries of an L1 table that are read at once.
 const L1_ENTRIES_AT_ONCE: u64 = 512;
+/// Bytes of a slice of an L2 table, which is read at once; tables of less are one.
+const SLICE_LEN: u64 = 4096;
 /// Limits of the two caches in bytes.
 const L1_CACHE_BYTES: usize = 1 << 20;
 const L2_CACHE_BYTES: usize = 16 << 20;
@@ -33,66 +34,53 @@ pub(crate) enum Place {
     Fault(Corruption),
 }
 
-/// A stretch of the disk with one place; `start` counts from the first byte that its L2 table
-/// covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
-    start: u64,
-    len: u64,
-    place: Place,
-}
-
 /// Tables of one image.
 pub(crate) struct Tables {
     image: Arc<dyn Image>,
     geometry: Arc<Geometry>,
     l1_parts: BlockCache<Vec<u64>>,
-    l2_tables: BlockCache<Vec<Run>>,
+    /// Numbers of slices, by their offset in the file.
+    slices: BlockCache<Vec<u64>>,
 }
+
+type Visit<'a> = dyn FnMut(Range<u64>, Place) -> Result<bool> + 'a;
 
 impl Tables {
     pub(crate) fn new(image: Arc<dyn Image>, geometry: Arc<Geometry>) -> Tables {
-        let (l1_parts, l2_tables) = (BlockCache::new(L1_CACHE_BYTES), BlockCache::new(L2_CACHE_BYTES));
-        Tables { image, geometry, l1_parts, l2_tables }
+        let (l1_parts, slices) = (BlockCache::new(L1_CACHE_BYTES), BlockCache::new(L2_CACHE_BYTES));
+        Tables { image, geometry, l1_parts, slices }
     }
 
     /// Calls `visit` for the stretches of `range` of a disk, in order and without a gap, each with
     /// its place. Ends early when `visit` returns false.
     ///
     /// Errors: those of `visit`, `Io`.
-    pub(crate) fn each(
-        &self,
-        l1: &L1,
-        range: Range<u64>,
-        visit: &mut dyn FnMut(Range<u64>, Place) -> Result<bool>,
-    ) -> Result<()> {
+    pub(crate) fn each(&self, l1: &L1, range: Range<u64>, visit: &mut Visit<'_>) -> Result<()> {
         let span = self.geometry.table_span();
+        let mut stretches = Stretches { range: range.clone(), pending: None, visit };
         let mut at = range.start;
         while at < range.end {
             let index = at.checked_div(span).unwrap_or(0);
             let start = index.saturating_mul(span);
             let part = at..range_at(start, span).end.min(range.end);
-            let goes_on = match self.table(l1, index)? {
-                Ok(None) => visit(part.clone(), Place::Unallocated)?,
-                Ok(Some(runs)) => visit_runs(&runs, start, &part, visit)?,
-                Err(fault) => visit(part.clone(), Place::Fault(fault))?,
+            let goes_on = match self.table_at(l1, index)? {
+                0 => stretches.push(part.clone(), Place::Unallocated)?,
+                table_at => match self.check_table(table_at) {
+                    Ok(()) => self.each_entry(table_at, start, &part, &mut stretches)?,
+                    Err(fault) => stretches.push(part.clone(), Place::Fault(fault))?,
+                },
             };
             if !goes_on {
                 return Ok(());
             }
             at = part.end;
         }
-        Ok(())
+        stretches.finish()
     }
 
     /// Calls `visit` for all that one L2 table covers, as [`Tables::each`] does: snapshots have the
     /// state of a machine after the end of the disk.
-    pub(crate) fn each_of_table(
-        &self,
-        l1: &L1,
-        index: u64,
-        visit: &mut dyn FnMut(Range<u64>, Place) -> Result<bool>,
-    ) -> Result<()> {
+    pub(crate) fn each_of_table(&self, l1: &L1, index: u64, visit: &mut Visit<'_>) -> Result<()> {
         let span = self.geometry.table_span();
         self.each(l1, range_at(index.saturating_mul(span), span), visit)
     }
@@ -102,7 +90,7 @@ impl Tables {
     /// Errors: those of `visit`, `Io`.
     pub(crate) fn each_table(&self, l1: &L1, visit: &mut dyn FnMut(u64, u64) -> Result<bool>) -> Result<()> {
         for first in (0..l1.count).step_by(usize_of(L1_ENTRIES_AT_ONCE)) {
-            for (index, entry) in (first..).zip(self.l1_part(l1, first)?.iter()) {
+            for (index, entry) in (first..l1.count).zip(self.l1_part(l1, first)?.iter()) {
                 let at = entry & OFFSET_MASK;
                 if at != 0 && !visit(index, at)? {
                     return Ok(());
@@ -112,37 +100,26 @@ impl Tables {
         Ok(())
     }
 
+    /// Returns entries from `first` on, as many as are read at once and lie in the file.
     fn l1_part(&self, l1: &L1, first: u64) -> Result<Arc<Vec<u64>>> {
         let at = l1.at.saturating_add(first.saturating_mul(8));
         self.l1_parts.get_or(at, || {
-            let count = l1.count.saturating_sub(first).min(L1_ENTRIES_AT_ONCE);
-            let mut bytes = vec![0; usize_of(count.saturating_mul(8))];
+            let room = self.image.len().saturating_sub(at) / 8;
+            let mut bytes = vec![0; usize_of(room.min(L1_ENTRIES_AT_ONCE).saturating_mul(8))];
             self.image.read_exact_at(at, &mut bytes)?;
             let entries: Vec<u64> = numbers(&bytes).collect();
             Ok((entries, bytes.len()))
         })
     }
 
-    /// The runs of the L2 table with this number; `None` if there is none.
-    fn table(&self, l1: &L1, index: u64) -> Result<Result<Option<Arc<Vec<Run>>>, Corruption>> {
+    /// Returns the offset of the L2 table with this number; 0 if there is none.
+    fn table_at(&self, l1: &L1, index: u64) -> Result<u64> {
+        if index >= l1.count {
+            return Ok(0);
+        }
         let within = index % L1_ENTRIES_AT_ONCE;
         let part = self.l1_part(l1, index.saturating_sub(within))?;
-        let at = part.get(usize_of(within)).map_or(0, |entry| entry & OFFSET_MASK);
-        if at == 0 {
-            return Ok(Ok(None));
-        }
-        if let Err(fault) = self.check_table(at) {
-            return Ok(Err(fault));
-        }
-        let disk_at = index.saturating_mul(self.geometry.table_span());
-        // A table may be that of several stretches of a disk; only messages tell them apart.
-        Ok(Ok(Some(self.l2_tables.get_or(at, || {
-            let mut bytes = vec![0; usize_of(self.geometry.cluster_len())];
-            self.image.read_exact_at(at, &mut bytes)?;
-            let runs = self.runs(&bytes, disk_at);
-            let memory = runs.len().saturating_mul(size_of::<Run>());
-            Ok((runs, memory))
-        })?)))
+        Ok(part.get(usize_of(within)).map_or(0, |entry| entry & OFFSET_MASK))
     }
 
     /// Checks the place of an L2 table.
@@ -150,40 +127,76 @@ impl Tables {
         self.geometry.check_table(range_at(at, self.geometry.cluster_len()), "L2 table")
     }
 
-    /// The stretches that an L2 table describes, those that go on joined.
-    fn runs(&self, table: &[u8], disk_at: u64) -> Vec<Run> {
-        let mut runs = Runs::default();
+    /// Hands out `part` of a disk as the L2 table at `table_at` describes it, which covers the disk
+    /// from `start` on.
+    fn each_entry(
+        &self,
+        table_at: u64,
+        start: u64,
+        part: &Range<u64>,
+        stretches: &mut Stretches<'_, '_>,
+    ) -> Result<bool> {
         let cluster_len = self.geometry.cluster_len();
-        if self.geometry.is_extended() {
-            let mut words = numbers(table);
-            while let (Some(entry), Some(bitmap)) = (words.next(), words.next()) {
-                let at = disk_at.saturating_add(runs.end);
-                if entry & COMPRESSED != 0 {
-                    runs.push(cluster_len, self.compressed(entry, at));
-                } else {
-                    self.push_subclusters(&mut runs, entry, bitmap, at);
+        let words = if self.geometry.is_extended() { 2 } else { 1 };
+        let per_slice = (SLICE_LEN.min(cluster_len) / 8).checked_div(words).unwrap_or(1).max(1);
+        let mut index = part.start.saturating_sub(start).checked_div(cluster_len).unwrap_or(0);
+        let mut disk_at = start.saturating_add(index.saturating_mul(cluster_len));
+        while disk_at < part.end {
+            let within = index.checked_rem(per_slice).unwrap_or(0);
+            let slice = index.saturating_sub(within).saturating_mul(words).saturating_mul(8);
+            let slice = self.slice(table_at.saturating_add(slice))?;
+            let first = within.saturating_mul(words);
+            for entry in slice.get(usize_of(first)..).unwrap_or_default().chunks(usize_of(words)) {
+                if disk_at >= part.end {
+                    break;
                 }
+                if !self.push_entry(entry, disk_at, stretches)? {
+                    return Ok(false);
+                }
+                disk_at = disk_at.saturating_add(cluster_len);
             }
-        } else {
-            for entry in numbers(table) {
-                let at = disk_at.saturating_add(runs.end);
-                let place = match entry & OFFSET_MASK {
-                    _ if entry & COMPRESSED != 0 => self.compressed(entry, at),
-                    _ if entry & ZERO != 0 && self.geometry.version == 2 => {
-                        Place::Fault(Corruption::ZeroInVersion2 { disk_at: at })
-                    }
-                    _ if entry & ZERO != 0 => Place::Zero,
-                    0 => Place::Unallocated,
-                    offset => self.stored(offset, 0, at),
-                };
-                self.push_cut(&mut runs, cluster_len, place);
-            }
+            index = index.saturating_sub(within).saturating_add(per_slice);
         }
-        runs.runs
+        Ok(true)
     }
 
-    /// A cluster with subclusters, each allocated, zero or neither.
-    fn push_subclusters(&self, runs: &mut Runs, entry: u64, bitmap: u64, disk_at: u64) {
+    /// Returns the numbers of a slice of an L2 table.
+    fn slice(&self, at: u64) -> Result<Arc<Vec<u64>>> {
+        self.slices.get_or(at, || {
+            let mut bytes = vec![0; usize_of(SLICE_LEN.min(self.geometry.cluster_len()))];
+            self.image.read_exact_at(at, &mut bytes)?;
+            let words: Vec<u64> = numbers(&bytes).collect();
+            Ok((words, bytes.len()))
+        })
+    }
+
+    /// Hands out the cluster of an entry.
+    fn push_entry(&self, entry: &[u64], disk_at: u64, stretches: &mut Stretches<'_, '_>) -> Result<bool> {
+        let cluster_len = self.geometry.cluster_len();
+        let place = match *entry {
+            [entry, ..] if entry & COMPRESSED != 0 => self.compressed(entry, disk_at),
+            [entry, bitmap] => return self.push_subclusters(entry, bitmap, disk_at, stretches),
+            [entry] if entry & ZERO != 0 && self.geometry.version == 2 => {
+                Place::Fault(Corruption::ZeroInVersion2 { disk_at })
+            }
+            [entry] if entry & ZERO != 0 => Place::Zero,
+            [entry] => match entry & OFFSET_MASK {
+                0 => Place::Unallocated,
+                offset => self.stored(offset, 0, disk_at),
+            },
+            _ => Place::Unallocated,
+        };
+        self.push_cut(range_at(disk_at, cluster_len), place, stretches)
+    }
+
+    /// Hands out a cluster with subclusters, each allocated, zero or neither.
+    fn push_subclusters(
+        &self,
+        entry: u64,
+        bitmap: u64,
+        disk_at: u64,
+        stretches: &mut Stretches<'_, '_>,
+    ) -> Result<bool> {
         let len = self.geometry.cluster_len().checked_div(SUBCLUSTERS.into()).unwrap_or(0);
         let (zero, allocated) = (bitmap >> 32, bitmap & u64::from(u32::MAX));
         let offset = entry & OFFSET_MASK;
@@ -197,18 +210,22 @@ impl Tables {
                 () if has(allocated) => self.stored(offset, within, disk_at),
                 () => Place::Unallocated,
             };
-            self.push_cut(runs, len, place);
+            if !self.push_cut(range_at(disk_at.saturating_add(within), len), place, stretches)? {
+                return Ok(false);
+            }
         }
+        Ok(true)
     }
 
-    /// Adds a stretch. The last cluster of a file may be cut short: the rest reads as zeros.
-    fn push_cut(&self, runs: &mut Runs, len: u64, place: Place) {
+    /// Hands out a stretch. The last cluster of a file may be cut short: the rest reads as zeros.
+    fn push_cut(&self, range: Range<u64>, place: Place, stretches: &mut Stretches<'_, '_>) -> Result<bool> {
+        let len = len_of(&range);
         let stored = match place {
             Place::Stored(at) => self.geometry.image_len.saturating_sub(at).min(len),
             _ => len,
         };
-        runs.push(stored, place);
-        runs.push(len.saturating_sub(stored), Place::Zero);
+        let cut = range.start.saturating_add(stored);
+        Ok(stretches.push(range.start..cut, place)? && stretches.push(cut..range.end, Place::Zero)?)
     }
 
     /// Bytes `within` a cluster at `offset`.
@@ -241,60 +258,53 @@ impl Tables {
     }
 }
 
-/// Stretches in order, those that go on joined.
-#[derive(Default)]
-struct Runs {
-    runs: Vec<Run>,
-    end: u64,
+/// Takes stretches of a disk in order, and hands out those in a range, those that go on joined.
+struct Stretches<'r, 'v> {
+    range: Range<u64>,
+    pending: Option<(Range<u64>, Place)>,
+    visit: &'r mut Visit<'v>,
 }
 
-impl Runs {
-    fn push(&mut self, len: u64, place: Place) {
-        if len == 0 {
-            return;
+impl Stretches<'_, '_> {
+    /// Takes the next stretch; false if no more is wanted.
+    fn push(&mut self, whole: Range<u64>, place: Place) -> Result<bool> {
+        let part = whole.start.max(self.range.start)..whole.end.min(self.range.end);
+        if part.is_empty() {
+            return Ok(true);
         }
-        match self.runs.last_mut() {
-            Some(last) if goes_on(last, &place) => last.len = last.len.saturating_add(len),
-            _ => self.runs.push(Run { start: self.end, len, place }),
-        }
-        self.end = self.end.saturating_add(len);
-    }
-}
-
-fn goes_on(run: &Run, next: &Place) -> bool {
-    match (run.place, next) {
-        (Place::Unallocated, Place::Unallocated) | (Place::Zero, Place::Zero) => true,
-        (Place::Stored(at), Place::Stored(next)) => at.checked_add(run.len) == Some(*next),
-        _ => false,
-    }
-}
-
-/// Hands out the part of runs that lies in `range` of the disk; `start` is where the table begins.
-fn visit_runs(
-    runs: &[Run],
-    start: u64,
-    range: &Range<u64>,
-    visit: &mut dyn FnMut(Range<u64>, Place) -> Result<bool>,
-) -> Result<bool> {
-    let within = range.start.saturating_sub(start);
-    let first = runs.partition_point(|run| run.start.saturating_add(run.len) <= within);
-    for run in runs.iter().skip(first) {
-        let own = range_at(start.saturating_add(run.start), run.len);
-        if own.start >= range.end {
-            break;
-        }
-        let part = own.start.max(range.start)..own.end.min(range.end);
-        let cut = part.start.saturating_sub(own.start);
-        let place = match run.place {
+        let cut = part.start.saturating_sub(whole.start);
+        let place = match place {
             Place::Stored(at) => Place::Stored(at.saturating_add(cut)),
             Place::Compressed { at, len, .. } => Place::Compressed { at, len, start: u32_of(cut) },
             place => place,
         };
-        if !visit(part, place)? {
-            return Ok(false);
+        if let Some((last, own)) = &mut self.pending
+            && goes_on(last, own, &place)
+        {
+            last.end = part.end;
+            return Ok(true);
+        }
+        match self.pending.replace((part, place)) {
+            Some((part, place)) => (self.visit)(part, place),
+            None => Ok(true),
         }
     }
-    Ok(true)
+
+    /// Hands out the last stretch.
+    fn finish(mut self) -> Result<()> {
+        match self.pending.take() {
+            Some((part, place)) => (self.visit)(part, place).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+fn goes_on(last: &Range<u64>, place: &Place, next: &Place) -> bool {
+    match (place, next) {
+        (Place::Unallocated, Place::Unallocated) | (Place::Zero, Place::Zero) => true,
+        (Place::Stored(at), Place::Stored(next)) => at.checked_add(len_of(last)) == Some(*next),
+        _ => false,
+    }
 }
 
 /// The big-endian numbers of a table.

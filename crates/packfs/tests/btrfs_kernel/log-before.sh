@@ -12,6 +12,10 @@ echo mode > mode
 setfattr -n user.x -v 1 d/old
 setfattr -n user.gone -v 1 short
 (cd many && seq 500 | xargs touch)
+echo two > two
+ln two two-again
+btrfs -q subvolume create n1371838
+echo b > n2000402
 btrfs -q subvolume create sub
 seq 1000 > sub/file
 sync -f .

@@ -28,3 +28,6 @@ sync short
 head -c 100000 /dev/zero | tr '\0' x > grown
 fallocate -n -l 500000 grown
 sync grown
+cp --reflink=always punched part-of-clone
+truncate -s 40960 part-of-clone
+sync part-of-clone

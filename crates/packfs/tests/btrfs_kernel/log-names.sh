@@ -2,6 +2,7 @@
 cd "$1"
 rm gone
 ln -s d symlink
+rm two-again n2000402
 sync .
 (cd many && rm 7 8 400 && touch added && sync added && sync .)
 seq 2000 > sub/file

@@ -4,6 +4,7 @@
 //! Invariant: ends for every image, as each inode is visited once.
 
 use super::taken;
+use crate::corruption::Corruption;
 use crate::disk::kind;
 use crate::key::Key;
 use crate::volume::{BtrfsVolume, Node, Place};
@@ -127,11 +128,15 @@ impl Walk<'_, '_> {
     fn extents(&mut self, node: &Node, path: &String) -> Result<()> {
         let (volume, mut end) = (self.volume, 0);
         let report = &mut *self.report;
+        let Some(inode) = taken(report, path, volume.inode_item(node))? else { return Ok(()) };
         let walked = volume.each_extent(node, 0, &mut |item, extent| {
             if extent.offset < end {
                 report.error(path, format_args!("{} overlaps the extent before", item.place()));
             }
             end = extent.range().end;
+            if let Ok(Some(at)) = volume.unsummed(&inode, &extent, &extent.range()) {
+                report.error(path, Corruption::NoSum { place: item.place(), at });
+            }
             if extent.at != 0 && volume.fs.store.chunks.of(extent.at).is_err() {
                 report.error(path, format_args!("{} lies in no chunk: {:#x}", item.place(), extent.at));
             }
