@@ -16,9 +16,10 @@ use packfs_codec::{Fit, FitEncoder};
 use packfs_core::{Error, Result};
 use packfs_format::ClusterForm;
 
-/// Bytes that an inline tail must stay below a block: inodes start at multiples of 32 bytes, but
-/// the data between an inode's start and its tail may have any length.
-pub(super) const INLINE_SPARE: usize = 32;
+/// Quarters of a block that an inline tail fills at most. The kernel reads inodes by the block, so
+/// listing a tree reads every inline tail, and one that nearly fills a block saves little space.
+/// A last cluster is split only if its end wastes more than this of a block.
+const INLINE_QUARTERS: usize = 3;
 
 /// Sizes that cuts depend on, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +39,7 @@ pub(super) struct Measures {
 impl Measures {
     /// Returns the length of the longest inline tail.
     pub(super) fn inline_max(&self) -> usize {
-        self.block_len - INLINE_SPARE
+        self.block_len / 4 * INLINE_QUARTERS
     }
 }
 
@@ -249,7 +250,9 @@ impl<F: From<ClusterForm> + PartialEq> Stretch<'_, F> {
                     let bytes = self.scratch[..found.written].to_vec();
                     return Ok(Some(Rest::Inline { start: self.at, bytes, compressed: true }));
                 }
-                End::Inline if waste > block_len / 8 => return self.fill_whole_blocks(found.written),
+                End::Inline if waste > self.measures.inline_max() => {
+                    return self.fill_whole_blocks(found.written);
+                }
                 _ => {}
             }
         }
