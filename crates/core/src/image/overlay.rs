@@ -48,6 +48,11 @@ impl OverlayImage {
         self.blocks.is_empty()
     }
 
+    /// Returns the number of blocks that are replaced.
+    pub fn replaced(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// Reads within one block.
     fn read_block(&self, block: u64, skip: u64, buf: &mut [u8]) -> Result<usize> {
         match self.blocks.get(&block) {
@@ -136,6 +141,7 @@ mod tests {
         overlay.set_block(8, vec![200; 4].into());
         overlay.set_block(2, vec![1; 4].into());
         overlay.unset(2);
+        assert_eq!(overlay.replaced(), 3);
         let mut wanted = base;
         wanted[4..8].copy_from_slice(&[20, 21, 22, 23]);
         wanted[12..16].copy_from_slice(&[100, 101, 0, 0]);

@@ -2,11 +2,11 @@
 
 use crate::acl;
 use crate::block::{Block, BlockKind};
-use crate::bmap::Mapping;
 use crate::corruption::Corruption;
 use crate::disk::{Checksum, be16, be32, be64, byte, part};
 use crate::features;
 use crate::inode::{DiskInode, Fork, Form};
+use crate::mapping::Mapping;
 use crate::volume::XfsVolume;
 use packfs_core::{Result, Xattrs, usize_of};
 use packfs_format::{FaultPlace, InodeId};

@@ -6,6 +6,7 @@ use crate::block::{Block, BlockKind};
 use crate::corruption::Corruption;
 use crate::disk::{be16, be64, part};
 use crate::inode::{DiskInode, Fork, Form};
+use crate::mapping::Mapping;
 use crate::volume::XfsVolume;
 use packfs_core::{Result, usize_of};
 use std::ops::ControlFlow;
@@ -18,35 +19,6 @@ const KEY_LEN: usize = 8;
 const ROOT_HEADER_LEN: usize = 4;
 /// Most levels of a tree (`XFS_BTREE_MAXLEVELS`).
 const LEVELS_MAX: u16 = 9;
-
-/// Blocks of a file and the blocks that hold them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mapping {
-    /// First block of the file.
-    pub(crate) offset: u64,
-    /// First block of the filesystem, or of the realtime section.
-    pub(crate) start: u64,
-    pub(crate) count: u64,
-    /// Reserved, but never written: zeros.
-    pub(crate) is_unwritten: bool,
-}
-
-impl Mapping {
-    fn parse(bytes: &[u8]) -> Mapping {
-        let (high, low) = (be64(bytes, 0), be64(bytes, 8));
-        Mapping {
-            offset: (high & (u64::MAX >> 1)) >> 9,
-            start: (high & 0x1ff) << 43 | low >> 21,
-            count: low & 0x1f_ffff,
-            is_unwritten: high >> 63 == 1,
-        }
-    }
-
-    /// Returns the block of the file behind it.
-    pub(crate) fn end(&self) -> u64 {
-        self.offset.saturating_add(self.count)
-    }
-}
 
 /// Takes mappings in their order.
 struct Visitor<'a> {
@@ -129,6 +101,14 @@ impl XfsVolume {
         from: u64,
         visit: &mut dyn FnMut(Mapping) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
+        if let Some(mappings) = self.patches.mappings(inode.ino, fork) {
+            for mapping in mappings.iter().filter(|mapping| mapping.end() > from) {
+                if visit(*mapping)?.is_break() {
+                    break;
+                }
+            }
+            return Ok(());
+        }
         let mut visitor = Visitor { volume: self, inode, fork, before: 0, from, visit };
         match inode.fork_form(fork) {
             Form::Extents => {
@@ -225,16 +205,4 @@ fn root_node(inode: &DiskInode, fork: Fork, from: u64) -> Result<Node, Corruptio
         Node { block: None, level, count: count.into(), keys_at: ROOT_HEADER_LEN, pointers_at, next: 0 };
     node.seek(root, from);
     Ok(node)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_extent_is_128_bits() {
-        let bits = 1_u128 << 127 | 5_u128 << 73 | 0xabcde_u128 << 21 | 77;
-        let mapping = Mapping { offset: 5, start: 0xabcde, count: 77, is_unwritten: true };
-        assert_eq!(Mapping::parse(&bits.to_be_bytes()), mapping);
-    }
 }

@@ -28,6 +28,9 @@ impl XfsVolume {
         })?;
         let skipped = block.saturating_sub(first).saturating_mul(super_block.block_len);
         let slot_at = slot.saturating_mul(super_block.inode_len as u64);
-        DiskInode::parse(super_block, ino, cluster, usize_of(skipped.saturating_add(slot_at)))
+        let at = usize_of(skipped.saturating_add(slot_at));
+        let mut inode = DiskInode::parse(super_block, ino, cluster, at)?;
+        self.patches.change(&mut inode);
+        Ok(inode)
     }
 }

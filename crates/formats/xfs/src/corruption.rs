@@ -3,6 +3,9 @@
 use crate::disk::Checksum;
 use packfs_format::{FaultPlace, TRUNCATED, faults};
 
+/// Hint for a log that cannot be replayed.
+pub(crate) const READ_WITHOUT: &str = "--no-journal reads the image as it is, without the changes in the log";
+
 faults! {
     /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum Corruption in "xfs image" {}
@@ -89,4 +92,9 @@ faults! {
         "{place}: holds {len} bytes of the value from byte {offset}";
     AttrTotal { ino: u64, max: u64 } = "inode {ino}: attributes of over {max} bytes";
     Acl { ino: u64, len: u64, count: u64 } = "inode {ino}: ACL of {len} bytes with {count} entries";
+    Log { fault: &'static str } = "log: {fault}" => hint READ_WITHOUT;
+    LogRecord { sector: u64, fault: &'static str } = "log record at sector {sector}: {fault}" => hint READ_WITHOUT;
+    LogItem { what: &'static str, number: u64, fault: &'static str } =
+        "log: change of {what} {number}: {fault}" => hint READ_WITHOUT;
+    LogItemType { found: u16 } = "log: change of the unknown type {found:#x}" => hint READ_WITHOUT;
 }

@@ -18,6 +18,16 @@ pub(crate) fn be64(bytes: &[u8], at: usize) -> u64 {
     chunk(bytes, at).map_or(0, u64::from_be_bytes)
 }
 
+/// The little-endian figure at `at`, as the log holds many.
+pub(crate) fn le16(bytes: &[u8], at: usize) -> u16 {
+    chunk(bytes, at).map_or(0, u16::from_le_bytes)
+}
+
+/// The same in 64 bits.
+pub(crate) fn le64(bytes: &[u8], at: usize) -> u64 {
+    chunk(bytes, at).map_or(0, u64::from_le_bytes)
+}
+
 /// The little-endian figure at `at`, as checksums are stored.
 pub(crate) fn le32(bytes: &[u8], at: usize) -> u32 {
     chunk(bytes, at).map_or(0, u32::from_le_bytes)

@@ -1,7 +1,7 @@
-//! Opening: superblock, devices, and what has to be told of them.
+//! Opening: superblock, devices, log, and what has to be told of them.
 
 use crate::features;
-use crate::log::LogState;
+use crate::log::{Log, LogState, Replayed};
 use crate::realtime::{JoinedImage, Realtime};
 use crate::super_block::SuperBlock;
 use crate::volume::XfsVolume;
@@ -12,11 +12,20 @@ use std::sync::Arc;
 /// Bytes of clusters of inodes, and of other metadata, that are kept.
 const CLUSTERS_BYTES: usize = 16 << 20;
 const BLOCKS_BYTES: usize = 32 << 20;
+const NOT_REPLAYED: &str = "the log was not replayed: recent changes may be missing or half done";
+const ELSEWHERE: &str =
+    "the log is on another device: changes that it may hold were not replayed; --device FILE names it";
 
 /// Opens an image.
 pub(crate) fn open(image: Arc<dyn Image>, opening: Opening) -> Result<XfsVolume> {
     let super_block = SuperBlock::read(&*image)?;
+    let devices = Devices::find(&super_block, &opening)?;
     let mut warnings = Vec::new();
+    let (log, replayed) = replay(&image, &super_block, &devices, &opening, &mut warnings)?;
+    let (super_block, changed) = match &replayed {
+        Some(replayed) => (SuperBlock::read(&*replayed.image)?, Arc::clone(&replayed.image)),
+        None => (super_block, Arc::clone(&image)),
+    };
     if super_block.has(features::NEEDSREPAIR) {
         warnings.push("the filesystem needs repair (needsrepair), and Linux refuses to mount it".into());
     }
@@ -24,28 +33,68 @@ pub(crate) fn open(image: Arc<dyn Image>, opening: Opening) -> Result<XfsVolume>
         let (len, found) = (super_block.len(), image.len());
         warnings.push(format!("the filesystem has {len} bytes, the image {found}: its end is missing"));
     }
-    let log = LogState::of(&*image, &super_block)?;
-    warnings.extend(log.warning().filter(|_| !opening.no_journal).map(str::to_owned));
-    let devices = Devices::find(&super_block, &opening)?;
     let start = match super_block.rt_start {
         0 => devices.realtime.as_ref().map(|_| image.len()),
         start => start.checked_mul(super_block.block_len),
     };
-    let data_image: Option<Arc<dyn Image>> =
-        devices.realtime.map(|second| Arc::new(JoinedImage::new(Arc::clone(&image), second)) as _);
-    let volume = XfsVolume {
+    let data_image = match devices.realtime {
+        Some(second) => Some(Arc::new(JoinedImage::new(Arc::clone(&changed), second)) as _),
+        None => replayed.as_ref().map(|_| Arc::clone(&changed)),
+    };
+    let (notes, intents, left_out) = match replayed {
+        Some(replayed) => (replayed.notes, replayed.intents, replayed.intents_left_out),
+        None => Default::default(),
+    };
+    let mut volume = XfsVolume {
         realtime: Realtime::new(&super_block, start),
         data_image,
-        image,
+        image: changed,
         super_block,
         clusters: BlockCache::new(CLUSTERS_BYTES),
         blocks: BlockCache::new(BLOCKS_BYTES),
         names: NameIndex::new(),
         warnings,
         log,
+        notes,
+        patches: Default::default(),
     };
     volume.dir(packfs_format::InodeId(volume.super_block.root))?;
+    volume.finish_intents(&intents, left_out);
     Ok(volume)
+}
+
+/// Finds the state of the log, and replays it.
+fn replay(
+    image: &Arc<dyn Image>,
+    super_block: &SuperBlock,
+    devices: &Devices,
+    opening: &Opening,
+    warnings: &mut Vec<String>,
+) -> Result<(LogState, Option<Replayed>)> {
+    let log = match Log::find(image, devices.log.as_ref(), super_block) {
+        Ok(Some(log)) => log,
+        Ok(None) => {
+            let warning = if opening.no_journal { NOT_REPLAYED } else { ELSEWHERE };
+            warnings.push(warning.into());
+            return Ok((LogState::External, None));
+        }
+        Err(_) if opening.no_journal => {
+            warnings.push(NOT_REPLAYED.into());
+            return Ok((LogState::Dirty, None));
+        }
+        Err(error) => return Err(error),
+    };
+    let state = log.state();
+    let replayed = match opening.no_journal {
+        true => None,
+        false => log.replay(image, super_block)?,
+    };
+    match &replayed {
+        Some(replayed) => warnings.push(replayed.warning()),
+        None if state == LogState::Dirty => warnings.push(NOT_REPLAYED.into()),
+        None => {}
+    }
+    Ok((state, replayed))
 }
 
 /// Further devices of a filesystem.
@@ -56,7 +105,7 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// Tells the devices that were given apart: a log begins with a record of it.
+    /// Tells the devices that were given apart: a log holds records of the filesystem.
     ///
     /// Errors: `Usage` if there are more than the filesystem has.
     fn find(super_block: &SuperBlock, opening: &Opening) -> Result<Devices> {
@@ -64,9 +113,8 @@ impl Devices {
         let needs_log = super_block.log_start == 0;
         let mut devices = Devices::default();
         for device in &opening.devices {
-            let mut magic = [0; 4];
-            let is_log = device.read_at(0, &mut magic)? == 4 && magic == LOG_MAGIC;
-            let place = match needs_log && (is_log || !needs_realtime) {
+            let is_log = needs_log && (!needs_realtime || crate::log::is_log_of(&**device, super_block)?);
+            let place = match is_log {
                 true => &mut devices.log,
                 false if needs_realtime => &mut devices.realtime,
                 false => &mut None,
@@ -83,6 +131,3 @@ impl Devices {
         Ok(devices)
     }
 }
-
-/// First bytes of a log that was used.
-const LOG_MAGIC: [u8; 4] = 0xfeed_babe_u32.to_be_bytes();

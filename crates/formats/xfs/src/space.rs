@@ -1,8 +1,8 @@
 //! Owners of the bytes of an image: headers and trees of groups, and all that inodes in use hold.
 
-use crate::bmap::Mapping;
 use crate::group::{TREES, headers_len};
 use crate::inode::{DiskInode, Fork};
+use crate::mapping::Mapping;
 use crate::volume::XfsVolume;
 use packfs_core::{ErrorKind, FileType, Result};
 use packfs_format::{SpaceOwner, space_owners};

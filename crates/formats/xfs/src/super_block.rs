@@ -27,6 +27,8 @@ pub(crate) struct SuperBlock {
     pub(crate) features2: u32,
     pub(crate) ro_compat: u32,
     pub(crate) incompat: u32,
+    /// Features that only concern changes in the log.
+    pub(crate) log_features: u32,
     /// Bytes of a block.
     pub(crate) block_len: u64,
     pub(crate) sector_len: u64,
@@ -50,6 +52,8 @@ pub(crate) struct SuperBlock {
     pub(crate) root: u64,
     pub(crate) log_start: u64,
     pub(crate) log_blocks: u64,
+    /// Blocks that chunks of inodes are aligned to.
+    pub(crate) inode_alignment: u64,
     pub(crate) inode_count: u64,
     pub(crate) inodes_free: u64,
     pub(crate) blocks_free: u64,
@@ -106,6 +110,7 @@ impl SuperBlock {
             features2: be32(bytes, 200) | be32(bytes, 204),
             ro_compat: if version == 5 { be32(bytes, 212) } else { 0 },
             incompat,
+            log_features: if version == 5 { be32(bytes, 220) } else { 0 },
             block_len: lens.block,
             block_log: byte(bytes, 120).into(),
             dir_shift: byte(bytes, 192).into(),
@@ -121,6 +126,7 @@ impl SuperBlock {
             root: be64(bytes, 56),
             log_start: be64(bytes, 48),
             log_blocks: be32(bytes, 96).into(),
+            inode_alignment: be32(bytes, 180).into(),
             inode_count: be64(bytes, 128),
             inodes_free: be64(bytes, 136),
             blocks_free: be64(bytes, 144),

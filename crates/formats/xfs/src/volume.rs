@@ -2,7 +2,8 @@
 
 use crate::corruption::Corruption;
 use crate::inode::{DiskInode, Fork};
-use crate::log::LogState;
+use crate::log::{LogState, Notes};
+use crate::patches::Patches;
 use crate::realtime::Realtime;
 use crate::super_block::{SECTOR, SuperBlock};
 use packfs_core::{Error, FileType, Image, Meta, Owner, Result, Xattrs};
@@ -17,7 +18,8 @@ use std::sync::Arc;
 pub(crate) struct XfsVolume {
     /// The filesystem with the changes of its log.
     pub(crate) image: Arc<dyn Image>,
-    /// The image with the realtime device behind it, if that was given.
+    /// The image with file data, if that is another one: with the changes of the log, and with the
+    /// realtime device behind it, if that was given.
     pub(crate) data_image: Option<Arc<dyn Image>>,
     pub(crate) super_block: SuperBlock,
     pub(crate) realtime: Realtime,
@@ -28,6 +30,8 @@ pub(crate) struct XfsVolume {
     pub(crate) names: NameIndex,
     pub(crate) warnings: Vec<String>,
     pub(crate) log: LogState,
+    pub(crate) notes: Notes,
+    pub(crate) patches: Patches,
 }
 
 impl XfsVolume {

@@ -1,0 +1,220 @@
+//! Head and tail of the log, as `xlog_find_tail` of Linux finds them.
+
+use super::record::Header;
+use super::ring::{FLIGHT_MAX, Ring};
+use crate::corruption::Corruption;
+use crate::disk::byte;
+use packfs_core::{Error, ErrorKind, Result};
+
+/// Flag of an operation: the filesystem was unmounted.
+const UNMOUNT: u8 = 0x20;
+
+/// Sectors with changes that may not be on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) tail: u64,
+    /// Number of sectors up to the head, at least 1.
+    pub(super) len: u64,
+}
+
+/// Returns the changes of a log; `None` for one without any, as after an unmount.
+pub(super) fn dirty_span(ring: &Ring) -> Result<Option<Span>> {
+    let head = find_head(ring)?;
+    if head == 0 && ring.cycle(0)? == 0 {
+        return Ok(None);
+    }
+    // The search may go all around.
+    let end = head.saturating_add(ring.count);
+    let Some(last) = ring.last_header_in(head..end)? else {
+        return Err(Corruption::Log { fault: "no record before its end" }.into());
+    };
+    let last = Header::read(ring, last)?;
+    if is_unmount(ring, &last, head)? {
+        return Ok(None);
+    }
+    verified(ring, head, last)
+}
+
+/// Returns true if a log ends with the record of an unmount.
+fn is_unmount(ring: &Ring, last: &Header, head: u64) -> Result<bool> {
+    let end = ring.wrapped(last.sector.saturating_add(last.all_sectors()));
+    if end != head || last.operations != 1 {
+        return Ok(false);
+    }
+    let operation = ring.read(last.sector.saturating_add(last.sectors()), 1)?;
+    Ok(byte(&operation, 9) & UNMOUNT != 0)
+}
+
+/// Returns the sector of the tail that a record names.
+fn tail_of(ring: &Ring, header: &Header) -> u64 {
+    ring.wrapped(header.tail & u64::from(u32::MAX))
+}
+
+/// Passes over records at the head that were not written in full (`xlog_verify_head`).
+fn verified(ring: &Ring, head: u64, last: Header) -> Result<Option<Span>> {
+    let tail = tail_of(ring, &last);
+    // As many records as may have been under way, from the head back to the tail.
+    let len = match ring.distance(tail, head) {
+        0 => ring.count,
+        len => len,
+    };
+    let (mut first, start) = (tail.saturating_add(len), tail);
+    for _ in 0..FLIGHT_MAX {
+        let Some(before) = ring.last_header_in(start..first)? else { break };
+        first = before;
+    }
+    let unread = tail.saturating_add(len).saturating_sub(first);
+    let Some(bad) = first_bad(ring, first, unread)? else {
+        return verified_tail(ring, head, tail);
+    };
+    let end = bad.saturating_add(if bad < tail { ring.count } else { 0 });
+    let Some(good) = ring.last_header_in(tail..end)? else {
+        return Err(Corruption::LogRecord { sector: bad, fault: "wrong checksum" }.into());
+    };
+    let last = Header::read(ring, good)?;
+    if is_unmount(ring, &last, bad)? {
+        return Ok(None);
+    }
+    match tail_of(ring, &last) {
+        tail if tail == bad => Ok(None),
+        tail => verified_tail(ring, bad, tail),
+    }
+}
+
+/// Passes over records at the tail that newer ones may have overwritten (`xlog_verify_tail`).
+fn verified_tail(ring: &Ring, head: u64, tail: u64) -> Result<Option<Span>> {
+    let mut tail = tail;
+    loop {
+        let len = ring.distance(tail, head);
+        if len == 0 {
+            return Ok(None);
+        }
+        let Some(start) = ring.header_in(tail..tail.saturating_add(len))? else {
+            return Err(Corruption::LogRecord { sector: tail, fault: "no record from there on" }.into());
+        };
+        let len = len.saturating_sub(start.saturating_sub(tail));
+        tail = ring.wrapped(start);
+        let Some(bad) = first_bad(ring, tail, len)? else {
+            return Ok(Some(Span { tail, len }));
+        };
+        if ring.distance(head, bad) > ring.flight_sectors_max() {
+            return Err(Corruption::LogRecord { sector: bad, fault: "wrong header or checksum" }.into());
+        }
+        tail = ring.wrapped(bad.saturating_add(1));
+        if ring.distance(tail, head) >= len {
+            return Ok(None);
+        }
+    }
+}
+
+/// Returns the first record of `len` sectors whose header or checksum is wrong.
+fn first_bad(ring: &Ring, start: u64, len: u64) -> Result<Option<u64>> {
+    let mut done = 0_u64;
+    while done < len {
+        let sector = ring.wrapped(start.saturating_add(done));
+        let header = match Header::read(ring, sector) {
+            Ok(header) => header,
+            Err(error) => return bad_or(error, sector),
+        };
+        if header.len == 0 || (header.has_sum() && !header.is_sum_of(&header.data(ring)?)) {
+            return Ok(Some(sector));
+        }
+        done = done.saturating_add(header.all_sectors());
+    }
+    Ok(None)
+}
+
+/// Returns the sector of a damaged record, and errors of reading.
+fn bad_or(error: Error, sector: u64) -> Result<Option<u64>> {
+    if error.kind() == ErrorKind::Corrupt { Ok(Some(sector)) } else { Err(error) }
+}
+
+/// Returns the sector that the next record would be written to (`xlog_find_head`).
+fn find_head(ring: &Ring) -> Result<u64> {
+    if let Some(head) = zeroed(ring)? {
+        return Ok(head);
+    }
+    let count = ring.count;
+    let (first, last) = (ring.cycle(0)?, ring.cycle(count.saturating_sub(1))?);
+    let (mut head, stop) = match first == last {
+        true => (count, last.wrapping_sub(1)),
+        false => (cycle_start(ring, 0, count.saturating_sub(1), last)?, last),
+    };
+    // Records may have been written in another order: look for holes before the place found.
+    let scanned = count.min(ring.flight_sectors_max());
+    if head >= scanned {
+        head = ring.find_cycle(head.saturating_sub(scanned)..head, stop)?.unwrap_or(head);
+    } else {
+        let from = count.saturating_sub(scanned.saturating_sub(head));
+        head = match ring.find_cycle(from..count, stop.wrapping_sub(1))? {
+            Some(hole) => hole,
+            None => ring.find_cycle(0..head, stop)?.unwrap_or(head),
+        };
+    }
+    // Not within a record.
+    let scanned = ring.record_sectors_max();
+    let is_found = whole_records(ring, head.saturating_sub(scanned), &mut head, 0)?;
+    if !is_found {
+        if head >= scanned {
+            return Err(Corruption::Log { fault: "no record before its end" }.into());
+        }
+        let from = count.saturating_sub(scanned.saturating_sub(head));
+        let mut end = count;
+        if !whole_records(ring, from, &mut end, head)? {
+            return Err(Corruption::Log { fault: "no record before its end" }.into());
+        }
+        if end != count {
+            head = end;
+        }
+    }
+    Ok(if head == count { 0 } else { head })
+}
+
+/// Returns the head of a log whose end was never written; `None` for other logs.
+fn zeroed(ring: &Ring) -> Result<Option<u64>> {
+    if ring.cycle(0)? == 0 {
+        return Ok(Some(0));
+    }
+    let last = ring.count.saturating_sub(1);
+    if ring.cycle(last)? != 0 {
+        return Ok(None);
+    }
+    let mut head = cycle_start(ring, 0, last, 0)?;
+    let from = head.saturating_sub(ring.flight_sectors_max());
+    head = ring.find_cycle(from..head, 0)?.unwrap_or(head);
+    match whole_records(ring, from, &mut head, 0)? {
+        true => Ok(Some(head)),
+        false => Err(Corruption::Log { fault: "no record before its end" }.into()),
+    }
+}
+
+/// Returns the first sector of a cycle, between `first` and `last`, which has it.
+fn cycle_start(ring: &Ring, first: u64, last: u64, cycle: u32) -> Result<u64> {
+    let (mut low, mut high) = (first, last);
+    while high.saturating_sub(low) > 1 {
+        let middle = low.saturating_add(high) / 2;
+        if ring.cycle(middle)? == cycle { high = middle } else { low = middle }
+    }
+    Ok(high)
+}
+
+/// Moves the head to the start of the last record, if that does not end there
+/// (`xlog_find_verify_log_record`). `more` are sectors of it that were met before. Returns false if
+/// there is no record.
+fn whole_records(ring: &Ring, start: u64, head: &mut u64, more: u64) -> Result<bool> {
+    let Some(sector) = ring.last_header_in(start..*head)? else { return Ok(false) };
+    match Header::read(ring, sector) {
+        Ok(header) => {
+            header.check_uuid(ring)?;
+            let len = head.saturating_sub(sector).saturating_add(more);
+            if len != header.all_sectors() {
+                *head = sector;
+            }
+        }
+        Err(error) => {
+            bad_or(error, sector)?;
+            *head = sector;
+        }
+    }
+    Ok(true)
+}

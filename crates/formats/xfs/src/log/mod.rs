@@ -1,0 +1,170 @@
+//! The log: its state, and its changes, replayed in memory.
+//!
+//! Source: `fs/xfs/xfs_log_recover.c` and the `*_recover.c` files of items of Linux. The image is
+//! never written.
+
+mod apply;
+mod buffer;
+mod format;
+mod head;
+mod inode;
+mod intent;
+mod notes;
+mod record;
+mod ring;
+mod state;
+mod target;
+mod transaction;
+
+use crate::corruption::{Corruption, READ_WITHOUT};
+use crate::super_block::{SECTOR, SuperBlock};
+use head::Span;
+pub(crate) use intent::{Exchange, Intent, Remap};
+pub(crate) use notes::Notes;
+use packfs_core::{Error, Image, OverlayImage, Result};
+use record::Header;
+use ring::Ring;
+pub(crate) use ring::is_log_of;
+use state::{Cancelled, Replay};
+use std::sync::Arc;
+use target::Target;
+use transaction::{Assembly, Commit};
+
+/// Most bytes of a log (`XFS_MAX_LOG_BYTES`).
+const LEN_MAX: u64 = 2 << 30;
+/// Features of the log that are read: changes of attributes as intents.
+const KNOWN_FEATURES: u32 = 1;
+
+/// State of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogState {
+    Clean,
+    /// With changes that may not be on disk.
+    Dirty,
+    /// On a device of its own, which is not given.
+    External,
+}
+
+impl LogState {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            LogState::Clean => "clean",
+            LogState::Dirty => "dirty",
+            LogState::External => "on another device",
+        }
+    }
+}
+
+/// Log of an image.
+pub(crate) struct Log {
+    ring: Ring,
+    /// Changes that may not be on disk.
+    span: Option<Span>,
+}
+
+/// An image with the changes of its log.
+pub(crate) struct Replayed {
+    pub(crate) image: Arc<dyn Image>,
+    pub(crate) notes: Notes,
+    /// Changes in several steps that were not finished.
+    pub(crate) intents: Vec<Intent>,
+    /// Number of further ones, which are not kept.
+    pub(crate) intents_left_out: u64,
+    transactions: u64,
+}
+
+impl Replayed {
+    /// Returns the sentence that the user is told.
+    pub(crate) fn warning(&self) -> String {
+        let count = self.transactions;
+        format!("log replayed in memory ({count} transactions); the image is unchanged")
+    }
+}
+
+impl Log {
+    /// Finds the head of a log on a device of its own, or else in the image. Returns `None` if its
+    /// device is missing.
+    pub(crate) fn find(
+        image: &Arc<dyn Image>,
+        device: Option<&Arc<dyn Image>>,
+        super_block: &SuperBlock,
+    ) -> Result<Option<Log>> {
+        let len = super_block.log_blocks.saturating_mul(super_block.block_len);
+        let (image, range) = match (super_block.log_start, device) {
+            (0, None) => return Ok(None),
+            (0, Some(device)) => (device, 0..len),
+            (..) => match super_block.internal_log() {
+                Some(range) => (image, range),
+                None => return Err(Corruption::Log { fault: "outside of its group" }.into()),
+            },
+        };
+        if !(SECTOR..=LEN_MAX).contains(&len) {
+            return Err(Corruption::Log { fault: "its length is not 512 bytes to 2 GiB" }.into());
+        }
+        let ring = Ring::new(Arc::clone(image), range, super_block);
+        let span = head::dirty_span(&ring)?;
+        Ok(Some(Log { ring, span }))
+    }
+
+    pub(crate) fn state(&self) -> LogState {
+        if self.span.is_some() { LogState::Dirty } else { LogState::Clean }
+    }
+
+    /// Replays the changes; `None` if there are none.
+    pub(crate) fn replay(
+        &self,
+        image: &Arc<dyn Image>,
+        super_block: &SuperBlock,
+    ) -> Result<Option<Replayed>> {
+        let Some(span) = self.span else { return Ok(None) };
+        let unknown = super_block.log_features & !KNOWN_FEATURES;
+        if unknown != 0 {
+            let what = format!("unknown features of the log ({unknown:#x}), which holds changes");
+            return Err(Error::unsupported("xfs image", what).hint(READ_WITHOUT));
+        }
+        let mut cancelled = Cancelled::default();
+        self.pass(span, &mut |_, items| items.iter().try_for_each(|item| cancelled.note(item)))?;
+        let overlay = OverlayImage::new(Arc::clone(image), SECTOR);
+        let mut replay = Replay {
+            target: Target::new(super_block, overlay, span.len.saturating_mul(SECTOR)),
+            cancelled,
+            changed: Default::default(),
+            notes: Notes::default(),
+            intents: Default::default(),
+            transactions: 0,
+        };
+        self.pass(span, &mut |lsn, items| replay.transaction(lsn, &items))?;
+        replay.finish_blocks()?;
+        let intents_left_out = replay.intents.left_out;
+        Ok(Some(Replayed {
+            image: Arc::new(replay.target.overlay),
+            notes: replay.notes,
+            intents: replay.intents.unfinished(),
+            intents_left_out,
+            transactions: replay.transactions,
+        }))
+    }
+
+    /// Calls `commit` for the committed transactions of a span, in the order of their ends.
+    fn pass(&self, span: Span, commit: &mut Commit<'_>) -> Result<()> {
+        let ring = &self.ring;
+        let (mut assembly, mut done) = (Assembly::default(), 0_u64);
+        while done < span.len {
+            let header = Header::read(ring, span.tail.saturating_add(done))?;
+            let fault = |fault| Corruption::LogRecord { sector: header.sector, fault };
+            header.check_origin(ring)?;
+            let mut data = header.data(ring)?;
+            // Linux passes over wrong checksums of version 4.
+            if ring.is_v5 && !header.is_sum_of(&data) {
+                return Err(fault("wrong checksum").into());
+            }
+            if header.len == 0 {
+                return Err(fault("it has no data").into());
+            }
+            header.unpack(&mut data);
+            assembly.add(&header, &data, commit)?;
+            done = done.saturating_add(header.all_sectors());
+        }
+        Ok(())
+    }
+}
