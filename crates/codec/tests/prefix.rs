@@ -47,6 +47,17 @@ fn every_prefix_is_what_the_block_begins_with() {
 }
 
 #[test]
+fn frames_of_zstd_that_follow_each_other_are_one() {
+    let (algorithm, first) = compress("zstd:3", &text(3000));
+    let (_, second) = compress("zstd:3", &noise(700));
+    let packed = [&first[..], &second, &[0xaa; 50]].concat();
+    let mut dst = vec![0; 3700];
+    assert_eq!(Decoders::new().decompress_prefix(algorithm, &packed, &mut dst), Ok(3700));
+    assert!(dst == [text(3000), noise(700)].concat());
+    assert_eq!(Decoders::new().decompress_prefix(algorithm, &packed, &mut vec![0; 4000]), Ok(3700));
+}
+
+#[test]
 fn a_block_shorter_than_requested_returns_its_length() {
     for spec in SPECS {
         let block = text(5000);

@@ -58,7 +58,7 @@ pub use name_order::{NameOrder, SortedDirs};
 pub use opening::{OpenOption, Opening};
 pub use options::{OptionField, OptionRow, SWITCH, Values, unknown_option};
 pub use plan::{DataKind, FileJob, FilePlace, Placed, Plan, Section};
-pub use space::space_owners;
+pub use space::{Claims, space_owners};
 pub use volume::{
     DirCursor, DirEntry, Extent, ExtentFrom, InnerImage, Inode, InodeId, InodeKind, StoredExtent, Volume,
 };

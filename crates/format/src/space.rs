@@ -4,6 +4,72 @@ use crate::SpaceOwner;
 use packfs_core::len_of;
 use std::ops::Range;
 
+/// Claims that are kept apart, at most.
+const CLAIMS_MAX: usize = 1 << 20;
+/// Least distance over which claims are joined when there are too many, in bytes.
+const GAP_MIN: u64 = 4096;
+
+/// Claims of bytes of an image, in any order. Beyond a million they are joined with what lies
+/// between them, small ones of other owners included.
+#[derive(Debug)]
+pub struct Claims {
+    claims: Vec<(Range<u64>, &'static str)>,
+    max: usize,
+    gap: u64,
+}
+
+impl Default for Claims {
+    fn default() -> Self {
+        Claims::new()
+    }
+}
+
+impl Claims {
+    /// Makes an empty list.
+    pub fn new() -> Claims {
+        Claims::within(CLAIMS_MAX)
+    }
+
+    fn within(max: usize) -> Claims {
+        Claims { claims: Vec::new(), max, gap: 0 }
+    }
+
+    /// Adds a claim.
+    pub fn add(&mut self, range: Range<u64>, owner: &'static str) {
+        match self.claims.last_mut() {
+            _ if range.is_empty() => {}
+            Some((last, own)) if *own == owner && last.end == range.start => last.end = range.end,
+            _ => self.claims.push((range, owner)),
+        }
+        while self.claims.len() >= self.max {
+            self.join();
+            if self.claims.len() > self.max / 2 {
+                self.gap = self.gap.saturating_mul(2).max(GAP_MIN);
+            }
+        }
+    }
+
+    /// Sorts the claims and joins near ones.
+    fn join(&mut self) {
+        self.claims.sort_by_key(|(range, _)| range.start);
+        let gap = self.gap;
+        self.claims.dedup_by(|(range, owner), (last, own)| {
+            let is_near = range.start <= last.end.saturating_add(gap);
+            let is_joined = is_near && (owner == own || len_of(range) <= gap || last.end >= range.end);
+            if is_joined {
+                last.end = last.end.max(range.end);
+            }
+            is_joined
+        });
+    }
+
+    /// Returns the owners of `0..len`, as [`space_owners`].
+    pub fn owners(mut self, len: u64) -> Vec<SpaceOwner> {
+        self.claims.sort_by_key(|(range, _)| range.start);
+        space_owners(self.claims, len)
+    }
+}
+
 /// The owners of `0..len`, in order and without gap, from claims in order of their starts: where
 /// they overlap, the one that starts first wins; unclaimed bytes are `unused`. Neighbours of one
 /// owner are one.
@@ -38,6 +104,25 @@ pub fn space_owners(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_many_claims_are_joined_with_what_lies_between() {
+        let mut claims = Claims::within(16);
+        let owners = ["metadata", "file data"];
+        for number in 0..10_000_u64 {
+            let at = number * 7919 % 10_000;
+            claims.add(at * 8192..at * 8192 + 4096, owners[(at % 2) as usize]);
+            assert!(claims.claims.len() < 16);
+        }
+        let owners = claims.owners(10_000 * 8192);
+        assert_eq!(owners.iter().map(|owner| owner.len).sum::<u64>(), 10_000 * 8192);
+        let mut exact = Claims::within(16);
+        for (range, owner) in [(40..50, "b"), (0..10, "a"), (10..20, "a")] {
+            exact.add(range, owner);
+        }
+        let words: Vec<_> = exact.owners(50).iter().map(|owner| (owner.owner, owner.len)).collect();
+        assert_eq!(words, [("a", 20), ("unused", 20), ("b", 10)]);
+    }
 
     #[test]
     fn owners_add_up_for_any_claims() {

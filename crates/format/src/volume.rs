@@ -242,6 +242,12 @@ pub trait Volume: Send + Sync {
         Vec::new()
     }
 
+    /// Returns warnings about what was read since the image was opened, such as damaged copies that
+    /// intact ones replaced.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The target of a symbolic link, raw bytes.
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>>;
 

@@ -169,7 +169,9 @@ impl ContentReader for NamedReader<'_> {
 /// Names the file in an error about the image that it lies in.
 fn named(tree: &Tree, node: NodeId, error: Error) -> Error {
     match error.kind() {
-        ErrorKind::Corrupt | ErrorKind::Unsupported => error.at(format_args!("{:?}", tree.path(node))),
+        ErrorKind::Corrupt | ErrorKind::Failed | ErrorKind::Unsupported => {
+            error.at(format_args!("{:?}", tree.path(node)))
+        }
         _ => error,
     }
 }

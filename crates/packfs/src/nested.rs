@@ -113,6 +113,29 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
     }
 }
 
+/// Returns the disk in containers of one image each, with their warnings. What is a filesystem, or
+/// of no known format, stays as it is.
+///
+/// Errors: as [`OpenOptions::open_image`].
+pub(crate) fn unwrapped(
+    image: Arc<dyn Image>,
+    opening: &OpenOptions,
+) -> Result<(Arc<dyn Image>, Vec<String>)> {
+    let (mut image, _) = opening.decompressed(image)?;
+    let mut warnings = Vec::new();
+    for _ in 0..DEPTH_MAX {
+        let format = packfs_formats::probe(&*image)?;
+        if format.is_none_or(|format| format.info().driver.is_some()) {
+            break;
+        }
+        let opened = opening.open_layer(Arc::clone(&image), Vec::new())?;
+        let [inner] = &*opened.volume().inner_images()? else { break };
+        image = inner_image(&opened, inner)?;
+        warnings.extend(opened.own_warnings());
+    }
+    Ok((image, warnings))
+}
+
 /// A file of a container as an image. Errors: `Failed` if it is none.
 pub(crate) fn inner_image(opened: &Opened, inner: &InnerImage) -> Result<Arc<dyn Image>> {
     let name = format!("{} in {}", inner.name, opened.image().name());

@@ -1,6 +1,6 @@
 //! Options that only some formats take: each goes to the layers whose format lists it.
 
-use crate::{OpenOptions, Opened};
+use crate::{OpenOptions, Opened, nested};
 use packfs_core::{Error, FileImage, Image, Result};
 use packfs_format::{Format, OpenOption, Opening};
 use packfs_read::CountedImage;
@@ -20,7 +20,8 @@ pub(crate) struct OpenWith {
 impl OpenOptions {
     /// A further file or block device that holds data of the image: EROFS: blobs, layers, a tar
     /// that is only indexed; ext4: an external journal; XFS: a realtime device; btrfs: the other
-    /// devices. To be called once for each; for EROFS in the order in which the image lists them.
+    /// devices. A device may lie in containers of one disk. To be called once for each; for EROFS
+    /// in the order in which the image lists them.
     #[must_use]
     pub fn device(mut self, path: impl AsRef<Path>) -> Self {
         self.with.devices.push(path.as_ref().into());
@@ -61,25 +62,37 @@ impl OpenOptions {
 }
 
 impl OpenWith {
-    /// Returns the options that a format takes. Files are counted among the reads of the image.
-    pub(crate) fn opening(&self, format: &dyn Format, counted: &Arc<CountedImage>) -> Result<Opening> {
+    /// Returns the options that a format takes, and warnings about containers of devices. Files are
+    /// counted among the reads of the image.
+    pub(crate) fn opening(
+        &self,
+        format: &dyn Format,
+        counted: &Arc<CountedImage>,
+    ) -> Result<(Opening, Vec<String>)> {
         let open = |paths: &[PathBuf]| -> Result<Vec<Arc<dyn Image>>> {
             paths
                 .iter()
                 .map(|path| Ok(counted.beside(Arc::new(FileImage::open(path)?)) as Arc<dyn Image>))
                 .collect()
         };
+        let mut warnings = Vec::new();
         let mut opening = Opening::default();
         for option in format.info().opens_with {
             match option {
-                OpenOption::Devices => opening.devices = open(&self.devices)?,
+                OpenOption::Devices => {
+                    for file in open(&self.devices)? {
+                        let (device, found) = nested::unwrapped(file, &OpenOptions::new())?;
+                        opening.devices.push(device);
+                        warnings.extend(found);
+                    }
+                }
                 OpenOption::Subvolume => opening.subvolume.clone_from(&self.subvolume),
                 OpenOption::Journal => opening.no_journal = self.no_journal,
                 OpenOption::Snapshot => opening.snapshot.clone_from(&self.snapshot),
                 OpenOption::Backing => opening.backing = open(&self.backing)?,
             }
         }
-        Ok(opening)
+        Ok((opening, warnings))
     }
 
     /// True if no option is given.

@@ -221,13 +221,13 @@ impl OpenOptions {
 
     /// The image, or the one that it holds compressed, with its layers.
     #[cfg(feature = "pack")]
-    fn decompressed(&self, image: Arc<dyn Image>) -> Result<(Arc<dyn Image>, Vec<Layer>)> {
+    pub(crate) fn decompressed(&self, image: Arc<dyn Image>) -> Result<(Arc<dyn Image>, Vec<Layer>)> {
         crate::compressed::decompressed(image, self, self.watcher.progress())
     }
 
     /// The image as it is, since nothing can be decompressed.
     #[cfg(not(feature = "pack"))]
-    fn decompressed(&self, image: Arc<dyn Image>) -> Result<(Arc<dyn Image>, Vec<Layer>)> {
+    pub(crate) fn decompressed(&self, image: Arc<dyn Image>) -> Result<(Arc<dyn Image>, Vec<Layer>)> {
         Ok((image, Vec::new()))
     }
 
@@ -249,7 +249,7 @@ impl OpenOptions {
             return Err(Foreign::refuse(&image));
         };
         let counted = CountedImage::new(Arc::clone(&image));
-        let opening = self.with.opening(format, &counted)?;
+        let (opening, mut warnings) = self.with.opening(format, &counted)?;
         let volume = format.open_with(Arc::clone(&counted) as Arc<dyn Image>, opening)?;
         if let Some(fault) = volume.fault().filter(|_| !self.read.ignore_checksum) {
             return Err(fault);
@@ -257,7 +257,7 @@ impl OpenOptions {
         let volume: Arc<dyn Volume> = Arc::from(volume);
         let engine = ReadEngine::counting(counted, Arc::clone(&volume), self.read.clone());
         let (limits, watcher) = (self.read.limits, self.watcher.clone());
-        let warnings = volume.warnings();
+        warnings.extend(volume.warnings());
         Ok(Opened { image, format, volume, engine, limits, layers, choice: None, warnings, watcher })
     }
 }
@@ -505,7 +505,12 @@ impl Opened {
             Ok(())
         });
         match copied {
-            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Corrupt | ErrorKind::Failed | ErrorKind::Unsupported
+                ) =>
+            {
                 Err(error.at(format!("{path:?}")))
             }
             copied => copied.map(|()| len),

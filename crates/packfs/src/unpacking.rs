@@ -31,10 +31,19 @@ impl Opened {
         let no_faults = || faults.into_result();
         if options.fail_fast {
             no_faults()?;
-            return packfs_sink::unpack(self.engine(), &loaded, target.as_ref(), options, progress);
+            let report = packfs_sink::unpack(self.engine(), &loaded, target.as_ref(), options, progress);
+            self.remark(progress);
+            return report;
         }
-        let report = packfs_sink::unpack(self.engine(), &loaded, target.as_ref(), options, progress)?;
+        let report = packfs_sink::unpack(self.engine(), &loaded, target.as_ref(), options, progress);
+        self.remark(progress);
+        let report = report?;
         no_faults().map(|()| report)
+    }
+
+    /// Warns of what was met while reading.
+    fn remark(&self, progress: &dyn Progress) {
+        self.volume().remarks().iter().for_each(|remark| progress.warn(remark));
     }
 
     /// Writes everything as a tar archive, with default options. See [`Opened::write_tar_with`].
@@ -52,7 +61,9 @@ impl Opened {
         progress: &dyn Progress,
     ) -> Result<TarReport> {
         let loaded = self.load(progress)?;
-        packfs_sink::write_tar(self.engine(), &loaded, out, options, progress)
+        let report = packfs_sink::write_tar(self.engine(), &loaded, out, options, progress);
+        self.remark(progress);
+        report
     }
 
     /// Writes like [`Opened::write_tar_with`], from the position of `out`. If `out` is a regular
@@ -67,6 +78,8 @@ impl Opened {
         progress: &dyn Progress,
     ) -> Result<TarReport> {
         let loaded = self.load(progress)?;
-        packfs_sink::write_tar_file(self.engine(), &loaded, out, options, progress)
+        let report = packfs_sink::write_tar_file(self.engine(), &loaded, out, options, progress);
+        self.remark(progress);
+        report
     }
 }

@@ -35,12 +35,13 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Counts one fault; the first is kept, and the first hundred are reported.
+    /// Counts one fault; the first is kept, and the first hundred are reported. Faults are damage,
+    /// data on a missing device, and structures that are not supported.
     ///
     /// # Errors
     /// Returns errors that are no fault of the image.
     pub fn add(&mut self, error: Error, progress: &dyn Progress) -> Result<()> {
-        if error.kind() != ErrorKind::Corrupt {
+        if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Failed | ErrorKind::Unsupported) {
             return Err(error);
         }
         if self.count < TOLD_MAX {

@@ -1,6 +1,7 @@
 //! Several images as one.
 
 use crate::{Error, Image, Result, usize_of};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Images are joined at multiples of this, so that an offset within a block stays what it is.
@@ -62,6 +63,17 @@ impl Image for JoinedImage {
         Ok(len)
     }
 
+    fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
+        let first = self.parts.partition_point(|part| part.start.saturating_add(part.image.len()) <= offset);
+        for part in self.parts.iter().skip(first) {
+            if let Some(found) = part.image.next_data(offset.saturating_sub(part.start))? {
+                let place = |at: u64| part.start.saturating_add(at);
+                return Ok(Some(place(found.start)..place(found.end)));
+            }
+        }
+        Ok(None)
+    }
+
     fn name(&self) -> String {
         self.parts.first().map(|part| part.image.name()).unwrap_or_default()
     }
@@ -89,6 +101,14 @@ mod tests {
         assert_eq!(joined.read_at(2 * ALIGN - 1, &mut buf).unwrap(), 2);
         assert_eq!(buf[..2], [0, 3]);
         assert_eq!(joined.read_at(u64::MAX, &mut buf).unwrap(), 0);
+    }
+
+    #[test]
+    fn bytes_between_images_are_no_data() {
+        let joined = JoinedImage::new([image(&[1; 100]), image(&[2; 3])]).unwrap();
+        let found = [0, 99, 100, ALIGN + 1, ALIGN + 3].map(|offset| joined.next_data(offset).unwrap());
+        let wanted = [Some(0..100), Some(99..100), Some(ALIGN..ALIGN + 3), Some(ALIGN + 1..ALIGN + 3), None];
+        assert_eq!(found, wanted);
     }
 
     #[test]

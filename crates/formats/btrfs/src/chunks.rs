@@ -89,6 +89,11 @@ impl Profile {
         }
     }
 
+    /// True if units of data lie on several stripes in turn.
+    pub(crate) fn is_striped(self) -> bool {
+        matches!(self, Profile::Raid0 | Profile::Raid10 | Profile::Raid5 | Profile::Raid6)
+    }
+
     /// Returns the number of parity stripes.
     pub(crate) fn parities(self) -> usize {
         match self {

@@ -13,6 +13,8 @@ use packfs_core::{Error, FileType, Name, Result, Xattrs};
 use packfs_format::{DirCursor, DirEntry, InodeId};
 use std::ops::ControlFlow;
 
+/// Bytes of the attributes of an inode, at most.
+const ATTRIBUTES_LEN_MAX: usize = 80 << 20;
 /// Attributes that control the filesystem itself.
 const OWN_PREFIX: &[u8] = b"btrfs.";
 
@@ -98,7 +100,7 @@ impl BtrfsVolume {
 
     /// Returns the attributes of an inode, without those of btrfs itself.
     pub(crate) fn attributes(&self, node: &Node) -> Result<Xattrs> {
-        let mut xattrs = Xattrs::new();
+        let (mut xattrs, mut bytes) = (Xattrs::new(), 0_usize);
         for item in node.tree.items_of(&self.fs.store, node.inode, kind::XATTR_ITEM, 0) {
             let item = item?;
             for entry in entries(&item) {
@@ -106,6 +108,11 @@ impl BtrfsVolume {
                 if entry.name.is_empty() || entry.name.contains(&0) {
                     let place = item.place();
                     return Err(Corruption::Name { place, fault: "attribute without a name" }.into());
+                }
+                bytes = bytes.saturating_add(entry.raw.len());
+                if bytes > ATTRIBUTES_LEN_MAX {
+                    let what = format_args!("more attributes of inode {} than 80 MiB", node.inode);
+                    return Err(Error::limit("btrfs image", what));
                 }
                 if !entry.name.starts_with(OWN_PREFIX) {
                     xattrs.insert(entry.name.to_vec(), entry.value.to_vec());

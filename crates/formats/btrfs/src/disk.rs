@@ -54,6 +54,10 @@ pub(crate) const INCOMPAT: [&str; 18] = [
 /// Features of `compat_ro` by bit. None matters to a reader.
 pub(crate) const COMPAT_RO: [&str; 4] =
     ["free_space_tree", "free_space_tree_valid", "verity", "block_group_tree"];
+/// Feature: zones that are written in order.
+const ZONED: u64 = 1 << 12;
+/// Offset of the magic bytes of the first superblock in the log of a zoned device.
+const ZONED_MAGIC_AT: u64 = 0x40;
 /// Feature: blocks carry `metadata_uuid`.
 const METADATA_UUID: u64 = 1 << 10;
 /// Features that are read: all but `extent_tree_v2`, `raid_stripe_tree`, `remap_tree`, and
@@ -187,6 +191,9 @@ impl SuperBlock {
         }
         image.read_exact_at(at, &mut bytes)?;
         let fields = Fields(&bytes);
+        if fields.array(0x40) != MAGIC && at == SUPER_AT && has_magic(image, ZONED_MAGIC_AT)? {
+            return Err(zoned());
+        }
         if fields.array(0x40) != MAGIC {
             return Err(Corruption::Magic { at }.into());
         }
@@ -199,6 +206,7 @@ impl SuperBlock {
         }
         let block = SuperBlock::parse(fields, at, checksum);
         block.check(fields)?;
+        block.refuse_log_of_superblocks(image)?;
         Ok(block)
     }
 
@@ -231,6 +239,15 @@ impl SuperBlock {
             label: label.to_vec(),
             system_array: fields.from(0x32b).0.iter().take(fields.u32(0xa0) as usize).copied().collect(),
         }
+    }
+
+    /// Refuses devices whose superblock is a log in their first zones: what lies in the usual place
+    /// may be an outdated one.
+    fn refuse_log_of_superblocks(&self, image: &dyn Image) -> Result<()> {
+        if self.incompat & ZONED != 0 && has_magic(image, ZONED_MAGIC_AT)? {
+            return Err(zoned());
+        }
+        Ok(())
     }
 
     fn check(&self, fields: Fields<'_>) -> Result<()> {
@@ -283,6 +300,21 @@ impl SuperBlock {
     pub(crate) fn is_changing(&self) -> bool {
         self.flags & CHANGING != 0
     }
+}
+
+/// True if an image has the magic bytes at an offset.
+pub(crate) fn has_magic(image: &dyn Image, at: u64) -> Result<bool> {
+    let mut magic = [0; MAGIC.len()];
+    Ok(image.read_at(at, &mut magic)? == magic.len() && magic == MAGIC)
+}
+
+/// True if an image has the superblock of a filesystem, or that of one on a zoned device.
+pub(crate) fn looks_like_btrfs(image: &dyn Image) -> Result<bool> {
+    Ok(has_magic(image, MAGIC_AT)? || has_magic(image, ZONED_MAGIC_AT)?)
+}
+
+fn zoned() -> Error {
+    Error::unsupported("btrfs image", "of a zoned device, with a log of superblocks in its first zones")
 }
 
 fn is_size(len: u32, kib_min: u32) -> bool {

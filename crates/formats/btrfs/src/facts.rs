@@ -1,8 +1,9 @@
 //! Facts of the filesystem, its devices, and its subvolumes.
 
-use crate::disk::{COMPAT_RO, INCOMPAT, feature_names};
+use crate::disk::{COMPAT_RO, INCOMPAT, feature_names, tree};
+use crate::subvolumes::Paths;
 use crate::volume::BtrfsVolume;
-use packfs_core::{Result, escaped};
+use packfs_core::{Error, Result, escaped};
 use packfs_format::{FactValue, Facts};
 use std::collections::BTreeSet;
 
@@ -28,7 +29,9 @@ impl BtrfsVolume {
         if block.metadata_uuid != block.fsid {
             facts.push("metadata_uuid", "Metadata UUID", FactValue::Text(block.metadata_uuid.to_string()));
         }
-        facts.push("made_at", "Made at", FactValue::Time(self.fs.root(crate::disk::tree::TOP)?.made_at));
+        if let Ok(made_at) = self.fs.root(tree::TOP).map(|root| root.made_at) {
+            facts.push("made_at", "Made at", FactValue::Time(made_at));
+        }
         facts.push("image_len", "Image length", FactValue::Bytes(self.image.len()));
         facts.push("total_len", "Length of all devices", FactValue::Bytes(block.total_bytes));
         facts.push("bytes_used", "Bytes used", FactValue::Bytes(block.bytes_used));
@@ -42,8 +45,16 @@ impl BtrfsVolume {
         facts.push("features", "Features", FactValue::List(features));
         facts.push("devices", "Devices", FactValue::List(self.device_lines()));
         facts.push("subvolume", "Subvolume", FactValue::Count(self.opened));
-        facts.push("default_subvolume", "Default subvolume", FactValue::Count(self.fs.default_subvolume()?));
-        facts.push("subvolumes", "Subvolumes", FactValue::List(self.subvolume_lines()?));
+        match self.fs.default_subvolume() {
+            Ok(id) => facts.push("default_subvolume", "Default subvolume", FactValue::Count(id)),
+            Err(error) => facts.push("default_subvolume", "Default subvolume", unreadable(&error)),
+        }
+        let lines = self.subvolume_lines();
+        facts.push(
+            "subvolumes",
+            "Subvolumes",
+            lines.map_or_else(|error| unreadable(&error), FactValue::List),
+        );
         facts.push("log", "Unclean", FactValue::Flag(block.log.is_some()));
         Ok(facts)
     }
@@ -66,10 +77,10 @@ impl BtrfsVolume {
     /// One line a subvolume: number, path, and whether it is read-only.
     fn subvolume_lines(&self) -> Result<Vec<String>> {
         let ids = self.fs.subvolume_ids()?;
-        let mut lines = Vec::new();
+        let (mut lines, mut paths) = (Vec::new(), Paths::default());
         for id in ids.iter().take(SUBVOLUMES_MAX) {
             let Ok(root) = self.fs.root(*id) else { continue };
-            let path = match self.fs.subvolume_path(*id) {
+            let path = match self.fs.subvolume_path(*id, &mut paths) {
                 Ok(Some(path)) => escaped(&path).to_string(),
                 _ => "without a path".into(),
             };
@@ -82,4 +93,9 @@ impl BtrfsVolume {
         }
         Ok(lines)
     }
+}
+
+/// Returns the fact that something cannot be read.
+fn unreadable(error: &Error) -> FactValue {
+    FactValue::Text(format!("unreadable: {error}"))
 }

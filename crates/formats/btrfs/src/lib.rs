@@ -65,8 +65,7 @@ impl Format for Btrfs {
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {
-        let mut magic = [0; disk::MAGIC.len()];
-        Ok(image.read_at(disk::MAGIC_AT, &mut magic)? == magic.len() && magic == disk::MAGIC)
+        disk::looks_like_btrfs(image)
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {

@@ -273,8 +273,10 @@ impl Fs {
         // Blocks of converted filesystems begin at any sector.
         let others = (0..node_len.checked_div(sector_len).unwrap_or(0))
             .map(|back| sector.saturating_sub(back.saturating_mul(sector_len)));
+        let mut starts: Vec<u64> = std::iter::once(aligned).chain(others).collect();
+        starts.sort_by_key(|start| !self.store.has_inline(*start));
         let mut failure: Option<Error> = None;
-        for start in std::iter::once(aligned).chain(others) {
+        for start in starts {
             match self.store.block(start) {
                 Ok(node) => {
                     let from = usize_of(at.saturating_sub(start));

@@ -1,44 +1,35 @@
 //! Owners of the bytes of the opened device.
 
 use crate::bytes::Fields;
-use crate::chunks::{Chunk, Profile};
+use crate::chunks::Chunk;
 use crate::disk::{COPIES_AT, STRIPE_LEN, SUPER_AT, SUPER_LEN, kind, tree};
 use crate::volume::BtrfsVolume;
 use packfs_core::{Result, range_at};
-use packfs_format::{SpaceOwner, space_owners};
+use packfs_format::{Claims, SpaceOwner};
 use std::ops::Range;
 
-/// Claims that are kept apart, at most; further ones are joined with what lies between.
-const CLAIMS_MAX: usize = 4 << 20;
+/// Units of 64 KiB that are claimed one by one, at most; further ones are claimed row by row.
+const UNITS_MAX: u64 = 1 << 22;
 
-/// Claims of one device, those that adjoin joined.
-#[derive(Default)]
-struct Claims(Vec<(Range<u64>, &'static str)>);
-
-impl Claims {
-    fn add(&mut self, range: Range<u64>, owner: &'static str) {
-        let is_full = self.0.len() >= CLAIMS_MAX;
-        match self.0.last_mut() {
-            Some((last, own))
-                if *own == owner && (last.end == range.start || is_full && last.end < range.start) =>
-            {
-                last.end = range.end;
-            }
-            _ => self.0.push((range, owner)),
-        }
-    }
+/// Claims of the opened device.
+struct Claiming {
+    claims: Claims,
+    /// Units that are left.
+    units: u64,
 }
 
 impl BtrfsVolume {
     /// Implements [`packfs_format::Volume::space`].
     pub(crate) fn owners(&self) -> Result<Vec<SpaceOwner>> {
-        let mut claims = Claims::default();
-        claims.add(range_at(SUPER_AT, SUPER_LEN as u64), "superblock");
-        for at in COPIES_AT.into_iter().filter(|at| *at < self.opened_device_len()) {
-            claims.add(range_at(at, SUPER_LEN as u64), "superblock");
+        let mut claiming = Claiming { claims: Claims::new(), units: UNITS_MAX };
+        claiming.claims.add(range_at(SUPER_AT, SUPER_LEN as u64), "superblock");
+        let end = self.opened_device_len();
+        for at in COPIES_AT.into_iter().filter(|at| *at < end) {
+            claiming.claims.add(range_at(at, SUPER_LEN as u64), "superblock");
         }
         let extents = self.fs.root(tree::EXTENT)?;
         let node_len = u64::from(self.fs.store.super_block().node_len);
+        let mut done = 0;
         for item in extents.tree.all(&self.fs.store) {
             let item = item?;
             let (len, owner) = match item.key.kind {
@@ -49,33 +40,76 @@ impl BtrfsVolume {
                 kind::EXTENT_ITEM => (item.key.offset, "metadata"),
                 _ => continue,
             };
-            self.claim(item.key.object, len, owner, &mut claims);
+            // The check reports extents that overlap.
+            let extent = range_at(item.key.object, len);
+            self.claim(extent.start.max(done)..extent.end, owner, &mut claiming);
+            done = done.max(extent.end);
         }
-        claims.0.sort_by_key(|(range, _)| range.start);
-        let end = self.opened_device_len();
-        if end < self.image.len() {
-            claims.add(end..self.image.len(), "behind the filesystem");
-        }
-        Ok(space_owners(claims.0, self.image.len()))
+        claiming.claims.add(end.min(self.image.len())..self.image.len(), "behind the filesystem");
+        Ok(claiming.claims.owners(self.image.len()))
     }
 
     /// Claims the places of logical addresses on the opened device.
-    fn claim(&self, at: u64, len: u64, owner: &'static str, claims: &mut Claims) {
-        let mut done = 0;
-        while done < len {
-            let part_at = at.saturating_add(done);
-            let Ok(chunk) = self.fs.store.chunks.of(part_at) else { return };
-            let offset = part_at.saturating_sub(chunk.at);
-            let spot = chunk.spot(offset, 0);
-            let room = spot.room.min(len.saturating_sub(done));
-            for copy in 0..copies_on_disk(chunk) {
-                let spot = chunk.spot(offset, copy);
-                self.claim_spot(chunk, spot.stripe, range_at(spot.offset, room), owner, claims);
+    fn claim(&self, range: Range<u64>, owner: &'static str, claiming: &mut Claiming) {
+        let mut at = range.start;
+        while at < range.end {
+            let Ok(chunk) = self.fs.store.chunks.of(at) else { return };
+            let end = chunk.range().end.min(range.end);
+            let part = at.saturating_sub(chunk.at)..end.saturating_sub(chunk.at);
+            self.claim_in_chunk(chunk, part, owner, claiming);
+            at = end;
+        }
+    }
+
+    fn claim_in_chunk(&self, chunk: &Chunk, part: Range<u64>, owner: &'static str, claiming: &mut Claiming) {
+        if !chunk.profile.is_striped() {
+            for copy in 0..chunk.copies() {
+                self.claim_spot(chunk, copy, part.clone(), owner, claiming);
+            }
+            return;
+        }
+        let row_len = chunk.width().saturating_mul(STRIPE_LEN);
+        let row = |at: u64| at.checked_div(row_len).unwrap_or(0);
+        let whole = row(part.start.saturating_add(row_len.saturating_sub(1)))..row(part.end);
+        let is_whole = chunk.profile.parities() == 0 && !whole.is_empty();
+        if claiming.units == 0 {
+            let all = row(part.start)..row(part.end.saturating_add(row_len.saturating_sub(1)));
+            self.claim_rows(chunk, all, owner, claiming);
+        } else if is_whole {
+            self.claim_units(chunk, part.start..whole.start.saturating_mul(row_len), owner, claiming);
+            self.claim_rows(chunk, whole.clone(), owner, claiming);
+            self.claim_units(chunk, whole.end.saturating_mul(row_len)..part.end, owner, claiming);
+        } else {
+            self.claim_units(chunk, part, owner, claiming);
+        }
+    }
+
+    /// Claims whole rows of all stripes.
+    fn claim_rows(&self, chunk: &Chunk, rows: Range<u64>, owner: &'static str, claiming: &mut Claiming) {
+        claiming.units = claiming.units.saturating_sub(chunk.stripes.len() as u64);
+        let range = rows.start.saturating_mul(STRIPE_LEN)..rows.end.saturating_mul(STRIPE_LEN);
+        for stripe in 0..chunk.stripes.len() {
+            self.claim_spot(chunk, stripe, range.clone(), owner, claiming);
+        }
+    }
+
+    fn claim_units(&self, chunk: &Chunk, part: Range<u64>, owner: &'static str, claiming: &mut Claiming) {
+        let mut at = part.start;
+        while at < part.end {
+            if claiming.units == 0 {
+                return self.claim_in_chunk(chunk, at..part.end, owner, claiming);
+            }
+            claiming.units = claiming.units.saturating_sub(1);
+            let room = chunk.spot(at, 0).room.min(part.end.saturating_sub(at)).max(1);
+            let copies = if chunk.profile.parities() > 0 { 1 } else { chunk.copies() };
+            for copy in 0..copies {
+                let spot = chunk.spot(at, copy);
+                self.claim_spot(chunk, spot.stripe, range_at(spot.offset, room), owner, claiming);
             }
             if chunk.profile.parities() > 0 {
-                self.claim_parities(chunk, offset, room, owner, claims);
+                self.claim_parities(chunk, at, room, owner, claiming);
             }
-            done = done.saturating_add(room.max(1));
+            at = at.saturating_add(room);
         }
     }
 
@@ -85,7 +119,7 @@ impl BtrfsVolume {
         offset: u64,
         room: u64,
         owner: &'static str,
-        claims: &mut Claims,
+        claiming: &mut Claiming,
     ) {
         let row = (offset / STRIPE_LEN).checked_div(chunk.width()).unwrap_or(0);
         let start = row.saturating_mul(STRIPE_LEN).saturating_add(offset % STRIPE_LEN);
@@ -93,7 +127,7 @@ impl BtrfsVolume {
         for index in 0..chunk.profile.parities() as u64 {
             let stripe = chunk.stripe_in_row(row, chunk.width().saturating_add(index));
             let stripe = usize::try_from(stripe).unwrap_or(usize::MAX);
-            self.claim_spot(chunk, stripe, range_at(start, room), parity, claims);
+            self.claim_spot(chunk, stripe, range_at(start, room), parity, claiming);
         }
     }
 
@@ -103,23 +137,15 @@ impl BtrfsVolume {
         stripe: usize,
         range: Range<u64>,
         owner: &'static str,
-        claims: &mut Claims,
+        claiming: &mut Claiming,
     ) {
         let Some(stripe) = chunk.stripes.get(stripe) else { return };
         if self.fs.store.devices.is_opened(stripe.device, stripe.uuid) {
             let place = |at: u64| stripe.at.saturating_add(at);
-            claims.add(place(range.start)..place(range.end), owner);
+            claiming.claims.add(place(range.start)..place(range.end), owner);
         }
     }
 }
 
 /// Flag of an extent of file data.
 const DATA_EXTENT: u64 = 1;
-
-/// Returns the number of copies that are stored.
-fn copies_on_disk(chunk: &Chunk) -> usize {
-    match chunk.profile {
-        Profile::Raid5 | Profile::Raid6 => 1,
-        _ => chunk.copies(),
-    }
-}

@@ -131,6 +131,11 @@ impl Store {
         }
     }
 
+    /// True if inline data of the block at an address was located.
+    pub(crate) fn has_inline(&self, at: u64) -> bool {
+        self.inline.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&at)
+    }
+
     /// Returns the tree block at an address: of the generation that inline data was located in, or
     /// else the newest copy.
     pub(crate) fn block(&self, at: u64) -> Result<Arc<Node>> {

@@ -6,19 +6,22 @@
 use crate::bytes::Fields;
 use crate::corruption::Corruption;
 use crate::disk::{kind, tree};
+use crate::entry::{entries, name_hash};
 use crate::fs::{Fs, Root};
 use crate::key::Key;
 use crate::numbers::ROWS_MAX;
 use crate::tree::Tree;
 use crate::volume::{BtrfsVolume, Node};
-use packfs_core::{Error, ErrorKind, Result};
+use packfs_core::{Error, Result};
 use packfs_format::InodeId;
+use std::collections::HashMap;
 use std::sync::PoisonError;
 
 /// Bytes of a reference before its name.
 const REF_LEN: usize = 18;
-/// Subvolumes within each other, at most.
-const DEPTH_MAX: usize = 1024;
+/// Names of a path, at most, and its bytes: those of the kernel.
+const NAMES_MAX: usize = 2048;
+const PATH_LEN_MAX: usize = 4096;
 
 /// A reference to a subvolume: the directory and the name of its entry.
 #[derive(Clone, Debug)]
@@ -40,7 +43,7 @@ impl BtrfsVolume {
     /// subvolume lies elsewhere, as Linux shows it in a snapshot of its parent.
     pub(crate) fn subvolume_id(&self, dir: &Node, name: &[u8], child: u64) -> Result<InodeId> {
         let around = self.id_of(dir.index, dir.tree.id, dir.inode)?;
-        match self.child_root(dir, name, child)? {
+        match self.fs.child_root(dir.tree.id, dir.inode, name, child)? {
             Some(root) if child == self.opened => {
                 Err(Corruption::Inside { tree: dir.tree.id, child: root.tree.id }.into())
             }
@@ -53,17 +56,6 @@ impl BtrfsVolume {
                 numbers.empty_id(dir.index, child, around).ok_or_else(|| too_many("subvolumes elsewhere"))
             }
         }
-    }
-
-    /// Returns the subvolume that an entry names, if it lies there.
-    fn child_root(&self, dir: &Node, name: &[u8], child: u64) -> Result<Option<Root>> {
-        let lies_here = self.fs.reference(child)?.is_some_and(|reference| {
-            (reference.parent, reference.dir, reference.name.as_slice()) == (dir.tree.id, dir.inode, name)
-        });
-        if !lies_here || !tree::is_subvolume(child) {
-            return Ok(None);
-        }
-        Ok(self.fs.find_root(child)?.filter(|root| root.refs > 0))
     }
 }
 
@@ -94,17 +86,43 @@ impl Fs {
             return root.map(|_| id).ok_or_else(|| self.no_subvolume(wanted));
         }
         let path = packfs_core::ImagePath::parse(wanted.as_bytes())?;
-        if path.is_root() {
-            return Ok(tree::TOP);
-        }
-        for id in self.subvolume_ids()? {
-            match self.subvolume_path(id) {
-                Ok(Some(own)) if own == path.as_bytes() => return Ok(id),
-                Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
-                _ => {}
+        let (mut root, mut dir) = (self.root(tree::TOP)?, None);
+        for name in path.names() {
+            let at = dir.unwrap_or(root.dir);
+            let location = self.location(&root.tree, at, name.as_bytes())?;
+            match location.filter(|location| location.kind == kind::ROOT_ITEM) {
+                Some(location) => {
+                    let child = self.child_root(root.tree.id, at, name.as_bytes(), location.object)?;
+                    (root, dir) = (child.ok_or_else(|| self.no_subvolume(wanted))?, None);
+                }
+                None => dir = Some(location.ok_or_else(|| self.no_subvolume(wanted))?.object),
             }
         }
-        Err(self.no_subvolume(wanted))
+        if dir.is_some() { Err(self.no_subvolume(wanted)) } else { Ok(root.tree.id) }
+    }
+
+    /// Returns what a name in a directory leads to.
+    fn location(&self, tree: &Tree, dir: u64, name: &[u8]) -> Result<Option<Key>> {
+        let item = tree.get(&self.store, &Key::new(dir, kind::DIR_ITEM, name_hash(name)))?;
+        let Some(item) = item else { return Ok(None) };
+        for entry in entries(&item) {
+            let entry = entry?;
+            if entry.name == name {
+                return Ok(Some(entry.location));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the subvolume that an entry names, if it lies there.
+    fn child_root(&self, tree: u64, dir: u64, name: &[u8], child: u64) -> Result<Option<Root>> {
+        let lies_here = self.reference(child)?.is_some_and(|reference| {
+            (reference.parent, reference.dir, reference.name.as_slice()) == (tree, dir, name)
+        });
+        if !lies_here || !tree::is_subvolume(child) {
+            return Ok(None);
+        }
+        Ok(self.find_root(child)?.filter(|root| root.refs > 0))
     }
 
     /// Returns the numbers of all subvolumes but the top one.
@@ -124,27 +142,39 @@ impl Fs {
     }
 
     /// Returns the path of a subvolume from the top; `None` if nothing leads to it.
-    pub(crate) fn subvolume_path(&self, id: u64) -> Result<Option<Vec<u8>>> {
-        let (mut names, mut id) = (Vec::new(), id);
-        while id != tree::TOP {
-            let Some(reference) = self.reference(id)?.filter(|_| names.len() < DEPTH_MAX) else {
-                return Ok(None);
-            };
-            let mut name = self.dir_path(reference.parent, reference.dir)?;
-            name.push(reference.name);
-            names.push(name.join(&b'/'));
-            id = reference.parent;
+    pub(crate) fn subvolume_path(&self, id: u64, paths: &mut Paths) -> Result<Option<Vec<u8>>> {
+        // From the subvolume up to one whose path is known, then down again.
+        let (mut inner, mut at, mut names) = (Vec::new(), id, 0_usize);
+        let mut path = loop {
+            if at == tree::TOP {
+                break Some(Vec::new());
+            }
+            if let Some(known) = paths.0.get(&at) {
+                break known.clone();
+            }
+            let reference = self.reference(at)?.filter(|_| names < NAMES_MAX);
+            let Some(reference) = reference else { break None };
+            let mut own = self.dir_path(reference.parent, reference.dir)?;
+            own.push(reference.name);
+            names = names.saturating_add(own.len());
+            inner.push((at, own.join(&b'/')));
+            at = reference.parent;
+        };
+        while let Some((id, name)) = inner.pop() {
+            path = path.map(|path| if path.is_empty() { name.clone() } else { [path, name].join(&b'/') });
+            path = path.filter(|path| path.len() <= PATH_LEN_MAX);
+            paths.0.insert(id, path.clone());
         }
-        names.reverse();
-        Ok(Some(names.join(&b'/')))
+        Ok(path)
     }
 
     /// Returns the names from the root of a subvolume to a directory in it.
     fn dir_path(&self, id: u64, mut dir: u64) -> Result<Vec<Vec<u8>>> {
         let root = self.root(id)?;
         let mut names = Vec::new();
-        while dir != root.dir && names.len() < DEPTH_MAX {
+        while dir != root.dir {
             let item = root.tree.items_of(&self.store, dir, kind::INODE_REF, 0).next().transpose()?;
+            let item = item.filter(|_| names.len() < NAMES_MAX);
             let item = item.ok_or(Corruption::NoInode { tree: id, inode: dir })?;
             let end = usize::from(Fields(item.bytes()).u16(8)).saturating_add(10);
             names.push(item.bytes_of(end)?.get(10..end).unwrap_or_default().to_vec());
@@ -154,3 +184,7 @@ impl Fs {
         Ok(names)
     }
 }
+
+/// Paths of subvolumes that are known; `None` if nothing leads to one.
+#[derive(Default)]
+pub(crate) struct Paths(HashMap<u64, Option<Vec<u8>>>);

@@ -11,6 +11,7 @@ use packfs_format::{
     StoredExtent, Volume,
 };
 use std::ops::{ControlFlow, Range};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Bits of the number of a subvolume in shown numbers of inodes.
@@ -182,6 +183,12 @@ impl Volume for BtrfsVolume {
 
     fn warnings(&self) -> Vec<String> {
         self.fs.warnings.clone()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let healed = self.fs.store.devices.healed.load(Ordering::Relaxed);
+        let text = format!("{healed} damaged sectors and tree blocks were read from other copies");
+        (healed > 0).then_some(text).into_iter().collect()
     }
 
     fn image_len(&self) -> Option<u64> {

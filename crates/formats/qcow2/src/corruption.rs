@@ -17,12 +17,14 @@ faults! {
         "{what}: a disk of {found} bytes, but its L1 table has room for {room}";
     TableLength { what: &'static str, found: u64, max: u64 } =
         "{what}: {found} entries, at most {max} allowed";
+    TableBytes { what: &'static str, found: u64, max: u64 } =
+        "{what}: {found} bytes, at most {max} allowed";
     TablePlace { what: &'static str, at: u64, len: u64, limit: u64 } =
         "{what} at {at:#x}: {len} bytes, which have to end by {limit:#x}" => hint TRUNCATED;
     TableAlign { what: &'static str, at: u64, cluster_len: u64 } =
         "{what} at {at:#x}: multiples of {cluster_len} allowed";
     BackingName { at: u64, len: u32, limit: u64 } =
-        "header: {len} bytes of backing file name at {at:#x}, 1 to 1023 that end by {limit:#x} allowed";
+        "header: {len} bytes of backing file name at {at:#x}, at most 1023 that end by {limit:#x} allowed";
     ExtensionEnd { at: u64, len: u32, limit: u64 } =
         "header extension at {at:#x}: {len} bytes, which have to end by {limit:#x}";
     ClusterPlace { disk_at: u64, at: u64, limit: u64 } =

@@ -4,7 +4,7 @@
 //! a chain that leads back to its start needs a file more than any caller has given.
 
 use crate::data::Extending;
-use crate::disk::MAGIC;
+use crate::disk::{CORRUPT, DIRTY, MAGIC};
 use crate::open::{Geometry, L1};
 use crate::tables::{Place, Tables};
 use packfs_codec::{BlockRef, DecodedLen};
@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// A qcow2 image.
 pub(crate) struct Qcow {
+    /// Name of the image in messages.
+    name: String,
     pub(crate) geometry: Arc<Geometry>,
     pub(crate) tables: Tables,
     /// The table of the state that is read.
@@ -27,8 +29,20 @@ impl Qcow {
     /// Opens an image in its current state.
     pub(crate) fn open(image: Arc<dyn Image>) -> Result<Qcow> {
         let geometry = Arc::new(Geometry::read(&*image)?);
-        let (l1, disk_len) = (geometry.l1, geometry.disk_len);
-        Ok(Qcow { tables: Tables::new(image, Arc::clone(&geometry)), geometry, l1, disk_len })
+        let (name, l1, disk_len) = (image.name(), geometry.l1, geometry.disk_len);
+        Ok(Qcow { name, tables: Tables::new(image, Arc::clone(&geometry)), geometry, l1, disk_len })
+    }
+
+    /// Returns what the header says of its own state.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        let (name, bits) = (&self.name, self.geometry.incompatible);
+        let dirty = format!(
+            "{name} was not closed cleanly: its reference counts may be wrong, which reading ignores"
+        );
+        let corrupt =
+            format!("{name} is marked corrupt: parts of the disk may be wrong; qemu-img check examines it");
+        let rows = [(DIRTY, dirty), (CORRUPT, corrupt)];
+        rows.into_iter().filter(move |(bit, _)| bits & bit != 0).map(|(_, text)| text)
     }
 }
 
@@ -75,6 +89,15 @@ impl Chain {
             false => Some(Arc::new(JoinedImage::new(images)?)),
         };
         Ok(Chain { below, joined })
+    }
+
+    /// Returns the warnings of backing files.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        let images = self.below.iter().filter_map(|below| match below {
+            Below::Qcow(qcow) => Some(qcow.warnings()),
+            Below::Raw(_) => None,
+        });
+        images.flatten()
     }
 
     /// Maps a range of the disk of `top`, and what it does not have by its backing files.

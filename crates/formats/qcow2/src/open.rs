@@ -17,6 +17,8 @@ const CLUSTER_BITS_MAX: u32 = 21;
 const EXTENDED_BITS_MIN: u32 = 14;
 /// Longest L1 table that QEMU reads, in entries of 8 bytes: 32 MiB.
 const L1_MAX: u64 = 4 << 20;
+/// Longest table of reference counts that QEMU reads, in bytes.
+pub(crate) const REFCOUNTS_MAX: u64 = 8 << 20;
 /// Most snapshots that QEMU reads.
 pub(crate) const SNAPSHOTS_MAX: u64 = 65_536;
 /// Longest name of a backing file.
@@ -214,11 +216,12 @@ fn compression(image: &dyn Image, header_len: u64, incompatible: u64) -> Result<
 
 fn backing_name(image: &dyn Image, header: &Header, cluster_len: u64) -> Result<Option<Vec<u8>>> {
     let (at, len) = (header.backing_file_offset.get(), header.backing_file_size.get());
-    if at == 0 {
+    // An empty name means none, as in QEMU.
+    if at == 0 || len == 0 {
         return Ok(None);
     }
     let limit = cluster_len.min(image.len());
-    if !(1..=BACKING_NAME_MAX).contains(&len) || range_at(at, len.into()).end > limit {
+    if len > BACKING_NAME_MAX || range_at(at, len.into()).end > limit {
         return Err(Corruption::BackingName { at, len, limit }.into());
     }
     let mut name = vec![0; usize::try_from(len).unwrap_or(0)];

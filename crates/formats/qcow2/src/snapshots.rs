@@ -9,6 +9,8 @@ use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 /// Most extra data of a snapshot that QEMU reads.
 const EXTRA_LEN_MAX: u32 = 1024;
+/// Longest table of snapshots that QEMU reads, in bytes.
+const TABLE_LEN_MAX: u64 = 64 << 20;
 /// Snapshots that a message names.
 const NAMED_MAX: usize = 20;
 
@@ -44,6 +46,10 @@ pub(crate) fn read(image: &dyn Image, geometry: &Geometry) -> Result<(Vec<Snapsh
         let (snapshot, end) = read_row(image, geometry, at)?;
         snapshots.push(snapshot);
         at = end.checked_next_multiple_of(8).unwrap_or(u64::MAX);
+        let (found, max) = (at.saturating_sub(geometry.snapshots_at), TABLE_LEN_MAX);
+        if found > max {
+            return Err(Corruption::TableBytes { what: "snapshots", found, max }.into());
+        }
     }
     Ok((snapshots, at.min(geometry.image_len)))
 }

@@ -2,7 +2,6 @@
 //! [`Container`].
 
 use crate::data::Extending;
-use crate::disk::{CORRUPT, DIRTY};
 use crate::layers::{Chain, Qcow};
 use crate::{DISK_NAME, snapshots};
 use packfs_core::{Image, Result};
@@ -57,15 +56,7 @@ impl Container for QcowVolume {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let name = self.image.name();
-        let bits = self.top.geometry.incompatible;
-        let dirty = format!(
-            "{name} was not closed cleanly: its reference counts may be wrong, which reading ignores"
-        );
-        let corrupt =
-            format!("{name} is marked corrupt: parts of the disk may be wrong; qemu-img check examines it");
-        let rows = [(DIRTY, dirty), (CORRUPT, corrupt)];
-        rows.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, text)| text).collect()
+        self.top.warnings().chain(self.chain.warnings()).collect()
     }
 
     fn data_image(&self) -> Option<Arc<dyn Image>> {

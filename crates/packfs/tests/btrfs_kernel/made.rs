@@ -63,6 +63,11 @@ pub fn run(program: &str, arguments: &[&str], paths: &[&Path]) {
 
 /// Makes an image, and has the kernel fill it with a script of this folder.
 pub fn make(row: &Row, script: Option<&str>) -> Made {
+    make_by("mkfs.btrfs", row, script)
+}
+
+/// Makes an image as [`make`] does, by a certain program.
+pub fn make_by(mkfs: &str, row: &Row, script: Option<&str>) -> Made {
     let folder = tempfile::tempdir().unwrap();
     let devices: Vec<PathBuf> =
         (0..row.devices).map(|index| folder.path().join(format!("device{index}"))).collect();
@@ -70,7 +75,7 @@ pub fn make(row: &Row, script: Option<&str>) -> Made {
         std::fs::File::create(device).unwrap().set_len(DEVICE_LEN).unwrap();
     }
     let options: Vec<&str> = ["-q", "-f"].into_iter().chain(row.mkfs.split_whitespace()).collect();
-    run("mkfs.btrfs", &options, &devices.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+    run(mkfs, &options, &devices.iter().map(PathBuf::as_path).collect::<Vec<_>>());
     let made = Made { name: row.name, devices, _folder: folder };
     if let Some(script) = script {
         let mount = made.mount(row.mount).unwrap_or_else(|e| panic!("{}: {e}", row.name));
@@ -80,6 +85,11 @@ pub fn make(row: &Row, script: Option<&str>) -> Made {
 }
 
 impl Made {
+    /// Returns it with other devices.
+    pub fn with_devices(&self, devices: Vec<PathBuf>) -> Made {
+        Made { name: self.name, devices, _folder: tempfile::tempdir().unwrap() }
+    }
+
     /// Runs a script of this folder in a mount.
     pub fn fill(&self, at: &Path, script: &str) {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/btrfs_kernel"));

@@ -2,9 +2,9 @@
 
 mod made;
 
-use made::{Made, Row, in_threads, make, may_run};
+use made::{Made, Row, in_threads, make, make_by, may_run, run};
 use packfs_core::{ErrorKind, FileType, Silent};
-use packfs_testkit::{Compare, Snapshot, peer, snapshot_dir, snapshot_tree};
+use packfs_testkit::{Compare, LoopDevice, Snapshot, peer, peer_since, snapshot_dir, snapshot_tree};
 use std::os::unix::fs::MetadataExt;
 
 /// Directories that stand for the nested subvolume in snapshots of its parent. Linux gives them the
@@ -115,6 +115,44 @@ fn agrees_with_the_kernel_on_every_profile_also_without_the_devices_that_it_can_
     });
 }
 
+#[test]
+fn agrees_with_the_kernel_on_images_that_btrfstune_changed_and_on_later_trees() {
+    if !may_run() {
+        return;
+    }
+    if peer("btrfstune").is_some() {
+        let made = make(&row("metadata UUID", "", "compress-force=zstd", 1), Some("filled"));
+        run("btrfstune", &["-m"], &[&made.devices[0]]);
+        agrees(&made);
+        sprouts(&make(&row("seed", "", "defaults", 1), Some("filled")));
+    }
+    if let Some(mkfs) = peer_since("mkfs.btrfs", "6.19") {
+        let row = row("block group tree", "-O block-group-tree", "defaults", 1);
+        agrees(&make_by(&mkfs.command(&[]).get_program().to_string_lossy(), &row, Some("filled")));
+    }
+}
+
+/// A second device grows from a seed: the seed is read alone, and both together.
+fn sprouts(seed: &Made) {
+    run("btrfstune", &["-f", "-S", "1"], &[&seed.devices[0]]);
+    agrees(seed);
+    let sprout = seed.devices[0].with_file_name("sprout");
+    std::fs::File::create(&sprout).unwrap().set_len(400 << 20).unwrap();
+    {
+        let mount = seed.mount("").unwrap();
+        let device = LoopDevice::new(&sprout).unwrap();
+        run("btrfs", &["-q", "device", "add", "-f"], &[device.path(), &mount.path()]);
+        run("mount", &["-o", "remount,rw"], &[&mount.path()]);
+        std::fs::write(mount.path().join("grown"), vec![b'g'; 100_000]).unwrap();
+        run("umount", &[], &[&mount.path()]);
+    }
+    let made = seed.with_devices(vec![sprout, seed.devices[0].clone()]);
+    assert_eq!(made.open(&[]).unwrap().read("grown").unwrap(), vec![b'g'; 100_000]);
+    agrees(&made);
+    let error = made.open(&[1]).unwrap().read("text").unwrap_err();
+    assert!(error.to_string().contains("which is not given"), "{error}");
+}
+
 fn read_without(made: &Made, left_out: &[usize], expected: &Snapshot) {
     let what = format!("{} without {left_out:?}", made.name);
     let warnings = made.open(left_out).unwrap_or_else(|e| panic!("{what}: {e}")).warnings();
@@ -133,6 +171,7 @@ fn fails_file_by_file(made: &Made) {
     let error = opened.read("random").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Failed, "{error}");
     assert!(error.to_string().contains("which is not given"), "{error}");
+    assert!(error.to_string().contains("random"), "{error}");
     assert_eq!(opened.read("inline").unwrap().len(), 2000);
 }
 

@@ -136,7 +136,12 @@ impl<'a> Writing<'a> {
     /// Adds the path of a file to an error.
     fn name(&self, index: usize, error: Error) -> Error {
         match self.nodes.get(index) {
-            Some(&node) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
+            Some(&node)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Corrupt | ErrorKind::Failed | ErrorKind::Unsupported
+                ) =>
+            {
                 error.at(format!("{:?}", self.loaded.tree.path(node)))
             }
             _ => error,

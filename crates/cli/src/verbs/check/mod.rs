@@ -77,17 +77,18 @@ impl Found {
         }
     }
 
+    /// Adds a finding about the whole image.
+    fn note(&mut self, severity: Severity, fault: String) {
+        self.add(Finding { severity, place: "image".into(), fault });
+    }
+
     /// An image so damaged that the check could not go on is a finding like others; everything else
     /// is an error.
     fn or_finding<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
         match outcome {
             Ok(value) => Ok(Some(value)),
             Err(error) if error.kind() == ErrorKind::Corrupt => {
-                self.add(Finding {
-                    severity: Severity::Error,
-                    place: "image".into(),
-                    fault: error.to_string(),
-                });
+                self.note(Severity::Error, error.to_string());
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -150,12 +151,18 @@ impl Opts {
         // The check of the structure has told of the same, and of where it is.
         let faults = std::mem::take(&mut loaded.faults);
         if found.errors == 0 {
-            found.or_finding(faults.into_result())?;
+            match faults.into_result() {
+                Err(error) if error.kind() == ErrorKind::Failed => {
+                    found.note(Severity::Error, error.to_string());
+                }
+                outcome => drop(found.or_finding(outcome)?),
+            }
         }
         let content = check::content(opened.engine(), &loaded, bars, &mut |finding| {
             found.damaged.push(finding.place.clone());
             found.add(finding);
         });
+        opened.volume().remarks().into_iter().for_each(|remark| found.note(Severity::Warning, remark));
         found.or_finding(content)
     }
 

@@ -13,6 +13,9 @@ const DST_SIZE_TOO_SMALL: usize = 70;
 /// `ZSTD_error_frameParameter_windowTooLarge`.
 const WINDOW_TOO_LARGE: usize = 16;
 
+/// First bytes of a frame.
+const FRAME_MAGIC: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
+
 /// The window log that leaves the choice to the level.
 const LEVELS_OWN: u32 = 0;
 
@@ -132,13 +135,21 @@ impl Decoder for Unframe {
     }
 
     fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
+        self.decompress_frames(src, dst, true)
+    }
+}
+
+impl Unframe {
+    /// Decodes the beginning of a frame; with `goes_on` also those of frames that follow it.
+    fn decompress_frames(&mut self, src: &[u8], dst: &mut [u8], goes_on: bool) -> Result<usize, DecodeError> {
         let context = self.prefix()?;
         let dst_len = dst.len();
         let (mut input, mut output) = (InBuffer::around(src), OutBuffer::around(dst));
         while output.pos() < dst_len {
             let before = (input.pos(), output.pos());
             let frame_ended = context.decompress_stream(&mut output, &mut input).map_err(decode_error)? == 0;
-            if frame_ended {
+            let rest = src.get(input.pos()..).unwrap_or_default();
+            if frame_ended && !(goes_on && rest.starts_with(&FRAME_MAGIC)) {
                 break;
             }
             if before == (input.pos(), output.pos()) {
@@ -161,7 +172,7 @@ impl Decoder for Unpad {
     }
 
     fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        let len = self.0.decompress_prefix(src, dst)?;
+        let len = self.0.decompress_frames(src, dst, false)?;
         Ok(completed(dst, len))
     }
 }

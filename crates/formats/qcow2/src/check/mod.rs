@@ -1,13 +1,14 @@
 //! Checks every table of an image, of its current state and of all snapshots. Clusters are not
 //! decoded here, and reference counts, which only writers need, are not counted.
 
+use crate::corruption::Corruption;
 use crate::disk::{CORRUPT, DIRTY};
-use crate::open::L1;
+use crate::open::{L1, REFCOUNTS_MAX};
 use crate::snapshots::{self, Snapshot};
 use crate::space::Budget;
 use crate::tables::Place;
 use crate::volume::QcowVolume;
-use packfs_core::Result;
+use packfs_core::{Result, len_of};
 use packfs_format::Finding;
 use packfs_format::check::{Report, check_unused};
 use std::collections::HashSet;
@@ -25,6 +26,10 @@ impl QcowVolume {
         }
         let refcounts = geometry.check_table(geometry.refcounts.clone(), "reference counts");
         report.refused("header", refcounts.map_err(Into::into))?;
+        let (found, max) = (len_of(&geometry.refcounts), REFCOUNTS_MAX);
+        if found > max {
+            report.error("header", Corruption::TableBytes { what: "reference counts", found, max });
+        }
         let mut seen = HashSet::new();
         let mut is_sound = self.check_state(&geometry.l1, &mut seen, &mut report)?;
         match report.refused("snapshots", snapshots::read(&*self.image, geometry))? {

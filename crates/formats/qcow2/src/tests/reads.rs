@@ -92,6 +92,21 @@ fn backing_files_are_all_given_and_no_more() {
 }
 
 #[test]
+fn an_empty_name_of_a_backing_file_means_none() {
+    let made = made(3).patch("header", 8, &400_u64.to_be_bytes());
+    assert!(whole(&made, Opening::default()).unwrap() == wanted());
+}
+
+#[test]
+fn warnings_are_those_of_backing_files_too() {
+    let middle = made(3).patch("header 3", 7, &[1]);
+    let opening = Opening { backing: vec![memory(middle.bytes.clone())], ..Opening::default() };
+    let volume = QcowVolume::open(memory(backed(made(3), None).bytes.clone()), opening).unwrap();
+    let warnings = Volume::warnings(&volume);
+    assert!(warnings.len() == 1 && warnings[0].contains("was not closed cleanly"), "{warnings:?}");
+}
+
+#[test]
 fn the_end_of_the_last_cluster_may_be_cut_off() {
     let mut made = made(3);
     let at = made.end();
