@@ -57,6 +57,11 @@ pub struct PackReport {
     pub hole_bytes: u64,
     /// Fragment blocks.
     pub fragment_blocks: u64,
+    /// Fragment blocks that Linux decodes during a walk along the tree, by a model of its cache of
+    /// three; a block counts each time.
+    pub fragment_decodes: u64,
+    /// Stored bytes of those blocks, each time.
+    pub fragment_read_bytes: u64,
     /// Bytes in fragment blocks or the packed stream, before and after compression.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub fragments: Stored,

@@ -100,6 +100,8 @@ fn the_summary_is_a_json_object_with_the_documented_keys() {
         "duplicate_tail_bytes",
         "hole_bytes",
         "fragment_blocks",
+        "fragment_decodes",
+        "fragment_read_bytes",
         "fragment_bytes",
         "fragment_stored_bytes",
         "plain_bytes",

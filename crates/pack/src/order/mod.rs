@@ -7,6 +7,7 @@
 //! first, so that the last of their blocks is compressed while other work is left.
 
 mod chain;
+mod kernel_cache;
 mod pairs;
 mod rules;
 mod sketch;
@@ -16,13 +17,14 @@ use crate::PackOptions;
 use crate::context::{Boundaries, Context, Kind};
 use crate::parallel::read_in_parallel;
 use chain::Item;
+use kernel_cache::KERNEL_KEEPS;
+pub(crate) use kernel_cache::KernelCache;
 use packfs_codec::CodecSettings;
 use packfs_core::{Goal, NodeId, Progress, Result, Stage, Tree};
 use packfs_format::{FileJob, Plan};
 use rules::Rules;
 use sketch::sketch;
 use std::cmp::Reverse;
-use walk::KERNEL_KEEPS;
 
 /// Order of small files that share blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

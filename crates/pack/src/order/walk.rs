@@ -7,35 +7,14 @@
 //! the walk needs meanwhile: those of equal files, and of files that moved farther.
 
 use super::chain::{self, Item};
+use super::kernel_cache::{KERNEL_KEEPS, KernelCache};
 use super::pairs;
 use super::rules::{Rules, compressed_len};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Shared blocks that Linux's SquashFS driver keeps decoded.
-pub(super) const KERNEL_KEEPS: usize = 3;
-
 /// Files that a walk reads before it needs a block again that it keeps.
 const NEAR_FILES: u32 = 8;
-
-/// Shared blocks that a reader keeps decoded; the one that came first is dropped first.
-#[derive(Clone, Copy, Default)]
-struct Kept {
-    blocks: [Option<u32>; KERNEL_KEEPS],
-    next: usize,
-}
-
-impl Kept {
-    /// Reads from a block; returns true if it had to be decoded.
-    fn read(&mut self, block: u32) -> bool {
-        let missing = !self.blocks.contains(&Some(block));
-        if missing {
-            self.blocks[self.next] = Some(block);
-            self.next = (self.next + 1) % KERNEL_KEEPS;
-        }
-        missing
-    }
-}
 
 /// Files of a part of the tree in the order of their placement.
 pub(super) struct Stretch {
@@ -66,7 +45,7 @@ pub(super) fn stretches(items: &[Item], rules: &Rules) -> Vec<Stretch> {
         starts,
         block_of,
         block_count: 0,
-        kept: Kept::default(),
+        kept: KernelCache::default(),
     };
     let mut stretches = walk.run();
     for block in stretches.iter_mut().flat_map(|stretch| &mut stretch.blocks) {
@@ -102,7 +81,7 @@ struct Trial {
     /// Number of units.
     count: usize,
     blocks: Vec<Vec<u32>>,
-    kept: Kept,
+    kept: KernelCache,
     /// Bytes placed, and what they cost.
     len: u64,
     cost: u64,
@@ -130,7 +109,7 @@ struct Walk<'a> {
     /// Block of each file that is placed.
     block_of: Vec<u32>,
     block_count: u32,
-    kept: Kept,
+    kept: KernelCache,
 }
 
 impl Walk<'_> {
@@ -227,7 +206,7 @@ impl Walk<'_> {
     }
 
     /// Returns how many blocks a walk decodes.
-    fn decodes(&self, walked: Range<usize>, kept: &mut Kept) -> u64 {
+    fn decodes(&self, walked: Range<usize>, kept: &mut KernelCache) -> u64 {
         let blocks = self.visits[walked].iter().map(|&file| self.block_of[file as usize]);
         blocks.filter(|&block| kept.read(block)).count() as u64
     }

@@ -6,7 +6,7 @@ use super::check::{self, Truth};
 use super::row::Row;
 use crate::report::{Terminal, as_figure, environment, figure, table_lines};
 use crate::results::{Cell, Table, Unit};
-use minijinja::value::Serde;
+use minijinja::value::{Serde, Value};
 use packfs::{Error, Result, printable};
 use serde::Serialize;
 
@@ -77,8 +77,8 @@ pub struct Answer {
 #[derive(Serialize)]
 struct Shown<'a> {
     answer: &'a Answer,
-    candidates: String,
-    truth: String,
+    candidates: Value,
+    truth: Value,
 }
 
 impl Answer {
@@ -90,12 +90,16 @@ impl Answer {
         words.add_filter("seconds", |seconds: f64| figure(seconds, Unit::Seconds));
         words.add_filter("length", |bytes: u64| figure(as_figure(bytes), Unit::Bytes));
         words.add_filter("percent", |share: f64| figure(share, Unit::Percent));
-        let lines = |table: &Table| table_lines(table, terminal).join("\n");
+        // Tables hold colors, and their cells are escaped; everything else is escaped here.
+        words.set_formatter(|out, _, value| match value.as_str().filter(|_| !value.is_safe()) {
+            Some(text) => Ok(out.write_str(&printable(text))?),
+            None => Ok(write!(out, "{value}")?),
+        });
+        let lines = |table: &Table| Value::from_safe_string(table_lines(table, terminal).join("\n"));
         let truth = lines(&check::table(&self.truth));
         let shown = Shown { answer: self, candidates: lines(&self.table()), truth };
         let text = words.render_str(include_str!("answer.txt"), Serde(shown));
-        let text = text.map_err(|error| Error::failed(format!("the answer cannot be written: {error}")))?;
-        Ok(text.lines().map(|line| printable(line).into_owned() + "\n").collect())
+        text.map_err(|error| Error::failed(format!("the answer cannot be written: {error}")))
     }
 
     fn table(&self) -> Table {

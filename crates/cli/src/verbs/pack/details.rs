@@ -45,6 +45,14 @@ pub fn print(report: &PackReport, out: &mut Out) -> Result<()> {
             text::percent(report.fragments.stored, report.fragments.bytes),
         ))?;
     }
+    if report.fragment_blocks > 0 {
+        out.line(format_args!(
+            "a walk along the tree decodes {} fragment blocks, of {}: {} read",
+            text::count(report.fragment_decodes),
+            text::count(report.fragment_blocks),
+            text::size(report.fragment_read_bytes),
+        ))?;
+    }
     if report.plain_bytes > 0 {
         out.line(format_args!("incompressible, stored uncompressed: {}", text::size(report.plain_bytes)))?;
     }

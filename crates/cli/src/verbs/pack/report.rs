@@ -139,6 +139,8 @@ impl Summary<'_> {
             base_blocks: report.base_blocks,
             base_bytes: report.base_bytes,
             fragment_blocks: report.fragment_blocks,
+            fragment_decodes: report.fragment_decodes,
+            fragment_read_bytes: report.fragment_read_bytes,
             fragment_bytes: report.fragments.bytes,
             fragment_stored_bytes: report.fragments.stored,
             plain_bytes: report.plain_bytes,
@@ -202,6 +204,10 @@ pub struct Document<'a> {
     base_bytes: u64,
     /// Fragment blocks, which hold tails of several files.
     fragment_blocks: u64,
+    /// Fragment blocks that Linux decodes in a walk along the tree; a block counts each time.
+    fragment_decodes: u64,
+    /// Length of the blocks in `fragment_decodes` in the image.
+    fragment_read_bytes: u64,
     /// Small files and tails in fragment blocks or the packed inode.
     fragment_bytes: u64,
     /// Length of `fragment_bytes` after compression.

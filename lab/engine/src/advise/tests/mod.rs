@@ -79,8 +79,9 @@ fn a_short_tree_is_packed_as_a_whole_and_its_size_is_exact() {
     assert!(best.read.seconds > 0.0 && best.read.requests > 0, "{:?}", best.read);
     assert!(answer.rows.len() > 3);
     assert!(answer.command.starts_with("packfs pack "), "{}", answer.command);
-    let text = answer.text(crate::report::Terminal::default()).unwrap();
-    assert!(text.contains("Measured: every candidate packed all"), "{text}");
+    let text = |colours| answer.text(crate::report::Terminal { width: None, colours }).unwrap();
+    assert!(text(false).contains("Measured: every candidate packed all"), "{}", text(false));
+    assert!(text(true).contains("\x1b[1mcandidate") && !text(false).contains("\x1b"), "{}", text(true));
 }
 
 #[test]
