@@ -17,6 +17,8 @@ pub struct OverlayImage {
 enum Replacement {
     /// Those of the base at this offset.
     At(u64),
+    /// Those of another image at this offset.
+    Of(Arc<dyn Image>, u64),
     /// These.
     Bytes(Box<[u8]>),
 }
@@ -31,6 +33,11 @@ impl OverlayImage {
     /// Replaces a block by the bytes of the base at offset `from`.
     pub fn move_block(&mut self, block: u64, from: u64) {
         self.blocks.insert(block, Replacement::At(from));
+    }
+
+    /// Replaces a block by the bytes of another image at offset `from`.
+    pub fn take_block(&mut self, block: u64, image: &Arc<dyn Image>, from: u64) {
+        self.blocks.insert(block, Replacement::Of(Arc::clone(image), from));
     }
 
     /// Replaces a block by `bytes`. A part of the block that they do not reach is zeros.
@@ -59,6 +66,10 @@ impl OverlayImage {
             None => self.base.read_at(block.saturating_mul(self.block_len.get()).saturating_add(skip), buf),
             Some(Replacement::At(from)) => {
                 self.base.read_exact_at(from.saturating_add(skip), buf)?;
+                Ok(buf.len())
+            }
+            Some(Replacement::Of(image, from)) => {
+                image.read_exact_at(from.saturating_add(skip), buf)?;
                 Ok(buf.len())
             }
             Some(Replacement::Bytes(bytes)) => {
@@ -138,6 +149,8 @@ mod tests {
         assert!(overlay.is_unchanged());
         overlay.move_block(1, 20);
         overlay.set_block(3, vec![100, 101].into());
+        let other: Arc<dyn Image> = Arc::new(MemoryImage::new("other", (50..70).collect()));
+        overlay.take_block(5, &other, 3);
         overlay.set_block(8, vec![200; 4].into());
         overlay.set_block(2, vec![1; 4].into());
         overlay.unset(2);
@@ -145,6 +158,7 @@ mod tests {
         let mut wanted = base;
         wanted[4..8].copy_from_slice(&[20, 21, 22, 23]);
         wanted[12..16].copy_from_slice(&[100, 101, 0, 0]);
+        wanted[20..24].copy_from_slice(&[53, 54, 55, 56]);
         wanted[32..35].copy_from_slice(&[200; 3]);
         for start in 0..=35 {
             for len in 0..=36 {

@@ -14,6 +14,9 @@ faults! {
     Magic { found: u16 } = "superblock: magic number {found:#x}, 0xef53 wanted";
     Figure { what: &'static str, found: u64, allowed: &'static str } =
         "superblock: {what} {found}, {allowed} allowed";
+    Tables { found: u64, max: u64 } =
+        "superblock: inode tables and bitmaps of {found} blocks, at most {max} allowed";
+    NoGroup { found: u32, max: u32 } = "group {found}: numbers below {max} allowed";
     Blocks { found: u64, min: u64 } = "superblock: {found} blocks, at least {min} needed";
     SuperSum { found: u32, wanted: u32 } = "superblock: checksum {found:#x}, {wanted:#x} computed";
     GroupSum { group: u64, found: u16, wanted: u16 } =
@@ -51,6 +54,8 @@ faults! {
     Xattr { inode: u32, fault: &'static str } = "inode {inode}: extended attributes: {fault}";
     XattrSum { inode: u32, block: u64, found: u32, wanted: u32 } =
         "inode {inode}: extended attributes, block {block}: checksum {found:#x}, {wanted:#x} computed";
+    XattrLength { inode: u32, holder: u32, found: u64, wanted: u32 } =
+        "inode {inode}: extended attribute in inode {holder}: {found} bytes, {wanted} wanted";
     XattrValue { inode: u32, holder: u32, fault: &'static str } =
         "inode {inode}: extended attribute in inode {holder}: {fault}";
     TargetLength { inode: u32, found: u64, max: u64 } =
@@ -61,6 +66,4 @@ faults! {
         "journal superblock: {what} {found}, at most {max} allowed" => hint READ_WITHOUT;
     JournalSum { block: u64, what: &'static str } =
         "journal block {block}: {what} with a wrong checksum" => hint READ_WITHOUT;
-    JournalTarget { block: u64, found: u64, end: u64 } =
-        "journal block {block}: change of block {found}, up to {end} allowed" => hint READ_WITHOUT;
 }

@@ -68,11 +68,12 @@ impl<'a> Entries<'a> {
             return Err("its length is none, or reaches beyond its block");
         }
         let features = self.reader.super_block.features;
-        let (name_len, file_type) = match features.needs(FILETYPE) {
-            true => (u16::from(u8_at(bytes, 6)), u8_at(bytes, 7)),
-            false => (le16(bytes, 6), 0),
+        let file_type = match features.needs(FILETYPE) {
+            true => u8_at(bytes, 7),
+            false => 0,
         };
-        let name_end = usize::from(name_len).saturating_add(HEAD_LEN);
+        // The next byte was a part of it once; Linux ignores it.
+        let name_end = usize::from(u8_at(bytes, 6)).saturating_add(HEAD_LEN);
         let inode = le32(bytes, 0);
         let name = bytes.get(HEAD_LEN..name_end).filter(|_| name_end <= len).unwrap_or_default();
         if name.is_empty() && inode != 0 {
@@ -140,37 +141,52 @@ impl Reader {
         from: u64,
         visit: &mut dyn FnMut(RawEntry<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
+        let mut damage = FirstError::default();
+        match self.entries_and_damage(dir, from, visit, &mut |error| damage.keep(error)) {
+            ControlFlow::Break(()) => Ok(()),
+            ControlFlow::Continue(()) => damage.end(),
+        }
+    }
+
+    /// Calls `visit` as [`Reader::raw_entries`] does, and `damaged` for each error.
+    pub(crate) fn entries_and_damage(
+        &self,
+        dir: &RawInode,
+        from: u64,
+        visit: &mut dyn FnMut(RawEntry<'_>) -> ControlFlow<()>,
+        damaged: &mut dyn FnMut(Error),
+    ) -> ControlFlow<()> {
         if dir.has(INLINE) {
-            return self.inline_entries(dir, visit);
+            return self.inline_entries(dir, visit).unwrap_or_else(|error| {
+                damaged(error);
+                ControlFlow::Continue(())
+            });
         }
         let block_len = self.super_block.block_len;
         let first = from.checked_div(block_len).unwrap_or(0);
         let end = dir.len(&self.super_block).checked_div(block_len).unwrap_or(0);
-        let mut damage = FirstError::default();
-        let mut is_over = false;
+        let mut flow = ControlFlow::Continue(());
         let walked = self.runs(dir, first..end, &mut |run| {
             for (number, block) in blocks_within(run, first, end) {
-                let is_all = self.dir_block(dir, number, block).and_then(|bytes| {
+                let listed = self.dir_block(dir, number, block).and_then(|bytes| {
                     let (place, start) = (self.super_block.offset(block), number.saturating_mul(block_len));
                     let entries = self.entries(dir, &bytes, place, start);
                     entries.each(visit)
                 });
-                match is_all {
-                    Ok(ControlFlow::Continue(())) => {}
-                    Ok(ControlFlow::Break(())) => {
-                        is_over = true;
-                        return ControlFlow::Break(());
-                    }
-                    Err(error) => damage.keep(error),
+                match listed {
+                    Ok(found) => flow = found,
+                    Err(error) => damaged(error),
+                }
+                if flow.is_break() {
+                    break;
                 }
             }
-            ControlFlow::Continue(())
+            flow
         });
-        if is_over {
-            return Ok(());
+        if let Err(error) = walked {
+            damaged(error);
         }
-        walked?;
-        damage.end()
+        flow
     }
 
     fn entries<'a>(&'a self, dir: &RawInode, bytes: &'a [u8], place: u64, start: u64) -> Entries<'a> {
@@ -182,15 +198,15 @@ impl Reader {
         &self,
         dir: &RawInode,
         visit: &mut dyn FnMut(RawEntry<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
+    ) -> Result<ControlFlow<()>> {
         let (field_bytes, len) = (dir.block_field(), dir.len(&self.super_block));
         let head = field_bytes.get(PARENT_LEN..).unwrap_or_default();
         let at = BLOCK_FIELD_AT.saturating_add(PARENT_LEN);
         let entries = self.entries(dir, head, dir.offset.saturating_add(at as u64), PARENT_LEN as u64);
         if entries.each(visit)?.is_break() {
-            return Ok(());
+            return Ok(ControlFlow::Break(()));
         }
-        let Some(range) = self.inline_value(dir)? else { return Ok(()) };
+        let Some(range) = self.inline_value(dir)? else { return Ok(ControlFlow::Continue(())) };
         let place = dir.offset.saturating_add(range.start as u64);
         let rest = dir.bytes().get(range).unwrap_or_default();
         let start = field_bytes.len() as u64;
@@ -198,8 +214,7 @@ impl Reader {
         if found > max {
             return Err(Corruption::Inline { inode: dir.number, found, max }.into());
         }
-        let _ = self.entries(dir, rest, place, start).each(visit)?;
-        Ok(())
+        self.entries(dir, rest, place, start).each(visit)
     }
 
     /// Reads a block of a directory, verified.

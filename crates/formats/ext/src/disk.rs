@@ -1,9 +1,11 @@
 //! Superblock, and the places of groups and their descriptors.
 
-use crate::bytes::{field, joined, le16, le32};
+use crate::bytes::{field, joined, le16, le32, u8_at};
 use crate::corruption::Corruption;
-use crate::features::{BIGALLOC, BITS_64, Features, META_BG, SPARSE_SUPER, SPARSE_SUPER2};
-use packfs_core::{Image, Result, range_at, usize_of};
+use crate::features::{
+    BIGALLOC, BITS_64, Features, META_BG, METADATA_CSUM, MMP, SPARSE_SUPER, SPARSE_SUPER2,
+};
+use packfs_core::{Error, Image, Result, range_at, usize_of};
 use std::ops::Range;
 
 /// Offset of the superblock.
@@ -18,8 +20,12 @@ pub(crate) const MAGIC_AT: u64 = SUPER_AT + 0x38;
 pub(crate) const ROOT: u32 = 2;
 /// Bytes of an inode without extra fields.
 pub(crate) const INODE_LEN_MIN: usize = 128;
+/// State of the superblock: unmounted.
+pub(crate) const STATE_CLEAN: u16 = 1;
 /// State of the superblock: errors were found.
 pub(crate) const STATE_ERRORS: u16 = 2;
+/// The checksum CRC-32C, by its number.
+const CRC32C: u8 = 1;
 /// Largest logarithm of blocks in units of 1 KiB.
 const LOG_BLOCK_MAX: u32 = 6;
 
@@ -97,6 +103,10 @@ impl SuperBlock {
         figure("revision", u64::from(revision), "0 and 1", revision <= 1)?;
         let features = Features::of(&raw);
         features.check()?;
+        let sums = u8_at(&raw, 0x175);
+        if features.forbids(METADATA_CSUM) && sums != CRC32C {
+            return Err(Error::unsupported("ext4 image", format_args!("checksums of type {sums}")));
+        }
         let log = le32(&raw, 0x18);
         figure("logarithm of the block size", u64::from(log), "0 to 6", log <= LOG_BLOCK_MAX)?;
         let block_len = 1024_u64.wrapping_shl(log);
@@ -137,7 +147,7 @@ impl SuperBlock {
             true => u64::from(le32(raw, 0x24)),
             false => self.group_blocks,
         };
-        figure("blocks per group", self.group_blocks, "1 to 8 a byte of a block", clusters <= bits)?;
+        figure("clusters per group", clusters, "1 to 8 a byte of a block", clusters <= bits)?;
         let wanted = clusters.checked_shl(self.cluster_bits).unwrap_or(0);
         let is_right = self.group_blocks == wanted && wanted != 0;
         figure("blocks per group", self.group_blocks, "those of the clusters", is_right)?;
@@ -146,15 +156,22 @@ impl SuperBlock {
         let count = u64::from(self.inode_count);
         figure("number of inodes", count, "at least 11", count >= u64::from(self.first_inode).min(11))?;
         let min = self.first_block.saturating_add(2);
-        if self.block_count < min
-            || self.block_count > (u64::MAX >> 1).checked_div(self.block_len).unwrap_or(0)
-        {
+        if self.block_count < min {
             return Err(Corruption::Blocks { found: self.block_count, min }.into());
         }
+        let max = (u64::MAX >> 1).checked_div(self.block_len).unwrap_or(0);
+        figure("number of blocks", self.block_count, "those of 2^63 bytes", self.block_count <= max)?;
         let blocks = self.block_count.saturating_sub(self.first_block);
         let groups = blocks.div_ceil(self.group_blocks.max(1));
         self.group_count = u32::try_from(groups).unwrap_or(0);
         figure("number of groups", groups, "32 bits", self.group_count != 0)?;
+        // Linux refuses another number, too; more tables than blocks would lie over each other.
+        let is_right = count == groups.saturating_mul(inodes);
+        figure("number of inodes", count, "those of all groups", is_right)?;
+        let found = groups.saturating_mul(self.table_blocks().saturating_add(2));
+        if found > self.block_count {
+            return Err(Corruption::Tables { found, max: self.block_count }.into());
+        }
         let first_meta = u64::from(le32(raw, 0x104));
         let is_right = !self.features.needs(META_BG) || first_meta <= self.descriptor_blocks();
         figure("first meta block group", first_meta, "those of the descriptors", is_right)
@@ -224,6 +241,22 @@ impl SuperBlock {
         let is_shifted = self.block_len == SUPER_AT && group == 0 && self.first_block == 0;
         let behind = u64::from(self.has_super_block(group)).saturating_add(u64::from(is_shifted));
         start.saturating_add(behind)
+    }
+
+    /// Returns the blocks of an inode table.
+    pub(crate) fn table_blocks(&self) -> u64 {
+        u64::from(self.group_inodes).saturating_mul(self.inode_len as u64).div_ceil(self.block_len.max(1))
+    }
+
+    /// Returns the number of free blocks as stored.
+    pub(crate) fn free_blocks(&self) -> u64 {
+        joined(le32(&self.raw, 0x0c), if self.features.needs(BITS_64) { le32(&self.raw, 0x158) } else { 0 })
+    }
+
+    /// Returns the block of multiple mount protection, if there is one.
+    pub(crate) fn mmp_block(&self) -> Option<u64> {
+        let block = crate::bytes::le64(&self.raw, 0x168);
+        (self.features.needs(MMP) && self.blocks().contains(&block)).then_some(block)
     }
 
     /// Returns the block that holds the superblock.

@@ -1,14 +1,11 @@
 //! Facts of an image, as `info` prints them.
 
 use crate::bytes::{le16, le32, le64, u8_at};
-use crate::disk::{STATE_ERRORS, uuid_text};
+use crate::disk::{STATE_CLEAN, STATE_ERRORS, uuid_text};
 use crate::features::{BIGALLOC, HAS_JOURNAL, RECOVER};
 use crate::volume::ExtVolume;
 use packfs_core::escaped;
 use packfs_format::{FactValue, Facts};
-
-/// State of the superblock: unmounted.
-const STATE_CLEAN: u16 = 1;
 
 impl ExtVolume {
     /// Returns the time the filesystem was made, seconds since 1970; `None` if it is not recorded.
@@ -46,10 +43,7 @@ impl ExtVolume {
         facts.push("image_len", "Image length", FactValue::Bytes(self.reader.image.len()));
         let len = super_block.offset(super_block.block_count);
         facts.push("filesystem_len", "Filesystem length", FactValue::Bytes(len));
-        let free = crate::bytes::joined(
-            le32(raw, 0x0c),
-            if super_block.descriptor_len > 32 { le32(raw, 0x158) } else { 0 },
-        );
+        let free = super_block.free_blocks();
         facts.push("free_len", "Free", FactValue::Bytes(super_block.offset(free)));
         let written = le64(raw, 0x178).saturating_mul(1024);
         facts.push("written_len", "Written in its life", FactValue::Bytes(written));

@@ -2,7 +2,7 @@
 
 use crate::bytes::{field, joined, le16, le32};
 use crate::disk::{INODE_LEN_MIN, SuperBlock};
-use crate::features::{HUGE_FILE, LARGE_DIR};
+use crate::features::{BITS_64, HUGE_FILE, LARGE_DIR};
 use packfs_core::{DeviceNumber, FileType, Owner, Timestamp};
 use std::ops::Range;
 use std::sync::Arc;
@@ -66,8 +66,10 @@ impl RawInode {
     }
 
     /// Returns the block of extended attributes; 0 means none.
-    pub(crate) fn xattr_block(&self) -> u64 {
-        joined(le32(self.bytes(), 0x68), u32::from(le16(self.bytes(), 0x76)))
+    pub(crate) fn xattr_block(&self, super_block: &SuperBlock) -> u64 {
+        // The Hurd has other figures where the high half would be.
+        let high = if super_block.features.needs(BITS_64) { le16(self.bytes(), 0x76) } else { 0 };
+        joined(le32(self.bytes(), 0x68), u32::from(high))
     }
 
     /// Returns the type; `None` if the mode names none.

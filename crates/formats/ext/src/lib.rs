@@ -10,6 +10,7 @@
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
 )]
 
+mod block_use;
 mod bytes;
 mod check;
 mod corruption;

@@ -46,9 +46,10 @@ impl Reader {
     /// for the blocks that describe them.
     pub(crate) fn pieces(&self, inode: &RawInode, wanted: Range<u64>, visit: Visit<'_>) -> Result<()> {
         if let Some(runs) = self.patches.runs(inode.number) {
-            for run in runs {
-                let is_wanted = run.first < wanted.end && wanted.start < run.first.saturating_add(run.count);
-                if is_wanted && visit(Piece::Run(*run)).is_break() {
+            let before = runs.partition_point(|run| run.first.saturating_add(run.count) <= wanted.start);
+            let wanted = runs.iter().skip(before).take_while(|run| run.first < wanted.end);
+            for run in wanted {
+                if visit(Piece::Run(*run)).is_break() {
                     break;
                 }
             }

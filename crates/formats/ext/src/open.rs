@@ -1,8 +1,8 @@
 //! Opening: superblock, journal, root directory, and what the user is to be told.
 
-use crate::bytes::{le16, le32, le64};
+use crate::bytes::{le16, le32};
 use crate::disk::{ROOT, STATE_ERRORS, SuperBlock};
-use crate::features::{Features, HAS_JOURNAL, JOURNAL_DEV, MMP, RECOVER};
+use crate::features::{Features, HAS_JOURNAL, JOURNAL_DEV, RECOVER};
 use crate::journal;
 use crate::reader::Reader;
 use crate::volume::ExtVolume;
@@ -29,9 +29,8 @@ pub(crate) fn open(image: Arc<dyn Image>, opening: &Opening) -> Result<ExtVolume
         if opening.no_journal {
             warnings.push("the journal was not replayed: recent changes may be missing or half done".into());
         } else if let Some(found) = journal::replay(&reader, &opening.devices)? {
-            warnings.push(found.warning());
-            let super_block = SuperBlock::read(&*found.image)?;
-            reader = Reader::new(Arc::clone(&found.image), super_block);
+            warnings.extend(found.warnings());
+            reader = Reader::new(Arc::clone(&found.image), found.super_block);
             reader.patches = found.patches;
             replayed = Some(found.image);
         }
@@ -53,15 +52,11 @@ impl Reader {
         if len < wanted {
             found.push(format!("the image has {len} bytes of {wanted}: files at its end are missing"));
         }
-        if super_block.features.needs(MMP) {
-            let block = le64(&super_block.raw, 0x168);
-            let is_in_range = super_block.blocks().contains(&block);
-            if let Some(bytes) = is_in_range.then(|| self.block(block).ok()).flatten()
-                && le32(&bytes, 0) == MMP_MAGIC
-                && le32(&bytes, 4) != MMP_CLEAN
-            {
-                found.push("a host has the filesystem mounted, or did not unmount it".into());
-            }
+        if let Some(bytes) = super_block.mmp_block().and_then(|block| self.block(block).ok())
+            && le32(&bytes, 0) == MMP_MAGIC
+            && le32(&bytes, 4) != MMP_CLEAN
+        {
+            found.push("a host has the filesystem mounted, or did not unmount it".into());
         }
         Ok(found)
     }

@@ -5,9 +5,12 @@ use crate::disk::{Group, SuperBlock};
 use crate::inode::RawInode;
 use crate::patches::Patches;
 use crate::sums::{Mismatch, Sums};
-use packfs_core::{Image, Result, range_at, usize_of};
+use packfs_core::{Image, range_at, usize_of};
 use packfs_format::BlockCache;
+use std::ops::Range;
 use std::sync::Arc;
+
+type Result<T, E = packfs_core::Error> = std::result::Result<T, E>;
 
 /// Bytes of an inode table that are read together; a power of 2.
 const WINDOW_LEN: u64 = 16 << 10;
@@ -23,12 +26,16 @@ pub(crate) struct Reader {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) super_block: SuperBlock,
     pub(crate) sums: Sums,
-    descriptors: BlockCache<Box<[u8]>>,
+    /// Groups by block of descriptors, with what their checksums said.
+    descriptors: BlockCache<Box<[Checked]>>,
     windows: BlockCache<Box<[u8]>>,
     nodes: BlockCache<Node>,
     /// Changes of a fast commit.
     pub(crate) patches: Patches,
 }
+
+/// A group, or its wrong checksum.
+type Checked = Result<Group, Mismatch<u16>>;
 
 /// Kinds of blocks that belong to inodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,33 +75,69 @@ impl Reader {
 
     /// Reads a descriptor, verified.
     pub(crate) fn group(&self, group: u32) -> Result<Group> {
-        let (block, at) = self.super_block.descriptor_place(group);
-        let bytes = self.descriptors.get_or(block, || {
-            let bytes = self.block(block)?;
-            let len = bytes.len();
-            Ok((bytes, len))
+        let per_block = self.super_block.descriptors_per_block();
+        let index = u64::from(group).checked_div(per_block).unwrap_or(0);
+        let groups = self.descriptors.get_or(index, || {
+            let groups = self.groups(index.saturating_mul(per_block), per_block)?;
+            let len = size_of_val(&*groups);
+            Ok((groups, len))
         })?;
-        let raw = bytes.get(at..at.saturating_add(self.super_block.descriptor_len)).unwrap_or_default();
-        if let Some(Mismatch { found, wanted }) = self.sums.descriptor(group, raw, self.super_block.uuid()) {
-            return Err(Corruption::GroupSum { group: u64::from(group), found, wanted }.into());
+        let slot = usize_of(u64::from(group).checked_rem(per_block).unwrap_or(0));
+        match groups.get(slot) {
+            Some(Ok(found)) => Ok(*found),
+            Some(Err(Mismatch { found, wanted })) => {
+                Err(Corruption::GroupSum { group: u64::from(group), found: *found, wanted: *wanted }.into())
+            }
+            None => Err(Corruption::NoGroup { found: group, max: self.super_block.group_count }.into()),
         }
-        Ok(Group::parse(raw))
+    }
+
+    /// Reads the descriptors of a block, and compares their sums once for all inodes.
+    fn groups(&self, first: u64, count: u64) -> Result<Box<[Checked]>> {
+        let end = first.saturating_add(count).min(u64::from(self.super_block.group_count));
+        let numbers = packfs_core::u32_of(first)..packfs_core::u32_of(end);
+        let (block, _) = self.super_block.descriptor_place(numbers.start);
+        let bytes = self.block(block)?;
+        let rows = numbers.map(|group| {
+            let (_, at) = self.super_block.descriptor_place(group);
+            let raw = bytes.get(at..at.saturating_add(self.super_block.descriptor_len)).unwrap_or_default();
+            match self.sums.descriptor(group, raw, self.super_block.uuid()) {
+                Some(mismatch) => Err(mismatch),
+                None => Ok(Group::parse(raw)),
+            }
+        });
+        Ok(rows.collect())
     }
 
     /// Returns the blocks of the inode table of a group.
     pub(crate) fn table_blocks(&self) -> u64 {
-        let len = u64::from(self.super_block.group_inodes).saturating_mul(self.super_block.inode_len as u64);
-        len.div_ceil(self.super_block.block_len)
+        self.super_block.table_blocks()
     }
 
-    /// Refuses a place outside of the filesystem.
-    fn table_of(&self, group: u32) -> Result<u64> {
+    /// Returns the first block of the inode table of a group, which lies within the filesystem.
+    pub(crate) fn table_of(&self, group: u32) -> Result<u64> {
         let found = self.group(group)?.inode_table;
         let (blocks, end) = (self.super_block.blocks(), self.super_block.block_count);
         if blocks.contains(&found) && found.saturating_add(self.table_blocks()) <= end {
             return Ok(found);
         }
         Err(Corruption::GroupPlace { group: u64::from(group), what: "inode table", found, end }.into())
+    }
+
+    /// Returns a range of slots of an inode table: from one whose bytes may be stored, to one where
+    /// to ask again. Those before it are zeros.
+    pub(crate) fn stored_slots(&self, table: u64, slot: u32) -> Result<Range<u32>> {
+        let len = self.super_block.inode_len as u64;
+        let start = self.super_block.offset(table);
+        let end = self.super_block.group_inodes;
+        let at = start.saturating_add(u64::from(slot).saturating_mul(len));
+        let Some(data) = self.image.next_data(at)? else { return Ok(end..end) };
+        let slot_of = |offset: u64| {
+            let slot = offset.saturating_sub(start).checked_div(len).unwrap_or(0);
+            packfs_core::u32_of(slot.min(u64::from(end)))
+        };
+        let first = slot_of(data.start).max(slot);
+        Ok(first..slot_of(data.end.saturating_add(len)).max(first.saturating_add(1)))
     }
 
     /// Reads an inode, verified but whatever it is.

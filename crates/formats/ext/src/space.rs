@@ -1,5 +1,6 @@
 //! Owners of the bytes of an image.
 
+use crate::block_use::BlockUse;
 use crate::bytes::{le16, le32};
 use crate::disk::{Group, SUPER_AT, SUPER_LEN};
 use crate::features::{HAS_JOURNAL, META_BG, ORPHAN_FILE, PROJECT, QUOTA};
@@ -27,20 +28,29 @@ impl Reader {
         let start = super_block.group_range(group).start;
         let per_meta = super_block.descriptors_per_block();
         let plain = super_block.plain_descriptor_blocks();
-        let has_super_block = super_block.has_super_block(group);
-        if has_super_block {
+        let is_meta = super_block.features.needs(META_BG);
+        let index = u64::from(group).checked_div(per_meta).unwrap_or(0);
+        if super_block.has_super_block(group) {
             // Group 0 may begin before the block of the superblock.
             let place = if group == 0 { super_block.super_block_number() } else { start };
             found.push((place..place.saturating_add(1), "superblock"));
-            let descriptors = range_at(place.saturating_add(1), plain);
-            let reserved = range_at(descriptors.end, u64::from(le16(&super_block.raw, 0xce)));
-            found.push((descriptors, "group descriptors"));
-            found.push((reserved, "reserved descriptors"));
+            // Copies of descriptors in front are only in groups that have theirs there.
+            if index < plain {
+                let descriptors = range_at(place.saturating_add(1), plain);
+                let count = if is_meta { 0 } else { u64::from(le16(&super_block.raw, 0xce)) };
+                let reserved = range_at(descriptors.end, count);
+                found.push((descriptors, "group descriptors"));
+                found.push((reserved, "reserved descriptors"));
+            }
         }
-        let index = u64::from(group).checked_div(per_meta).unwrap_or(0);
+        if group == 0
+            && let Some(block) = super_block.mmp_block()
+        {
+            found.push((range_at(block, 1), "multiple mount protection"));
+        }
         let slot = u64::from(group).checked_rem(per_meta).unwrap_or(0);
         let has_copy = matches!(slot, 0 | 1) || slot == per_meta.saturating_sub(1);
-        if super_block.features.needs(META_BG) && index >= plain && has_copy {
+        if is_meta && index >= plain && has_copy {
             let block = super_block.meta_descriptors(group);
             found.push((range_at(block, 1), "group descriptors"));
         }
@@ -125,28 +135,57 @@ pub(crate) fn has_blocks(raw: &RawInode) -> bool {
     }
 }
 
+/// Blocks and their owners, each block once.
+struct Claims {
+    used: BlockUse,
+    found: Vec<Claim>,
+}
+
+impl Claims {
+    /// Claims blocks. Returns true if some of them had no owner.
+    fn push(&mut self, range: Range<u64>, owner: &'static str) -> bool {
+        let count = packfs_core::len_of(&range);
+        if self.used.claim(range.start, count).count >= count {
+            return false;
+        }
+        match self.found.last_mut() {
+            Some((last, other)) if last.end == range.start && *other == owner => last.end = range.end,
+            _ => self.found.push((range, owner)),
+        }
+        true
+    }
+}
+
 impl ExtVolume {
     /// Implements [`packfs_format::Volume::space`].
     pub(crate) fn space_map(&self) -> Result<Vec<SpaceOwner>> {
         let reader = &self.reader;
-        let mut blocks: Vec<Claim> = Vec::new();
+        let mut claims = Claims { used: BlockUse::new(reader), found: Vec::new() };
         for group in 0..reader.super_block.group_count {
             if reader.super_block.offset(reader.super_block.group_range(group).start) >= reader.image.len() {
                 break;
             }
-            blocks.extend(reader.system_blocks(group));
-            let Ok(descriptor) = reader.group(group) else { continue };
+            for (range, owner) in reader.system_blocks(group) {
+                claims.push(range, owner);
+            }
+            let (Ok(descriptor), Ok(table)) = (reader.group(group), reader.table_of(group)) else { continue };
+            let mut stored = 0..0;
             for slot in 0..reader.written_inodes(&descriptor) {
-                let number = reader.number_in(group, slot);
+                if slot >= stored.end {
+                    stored = reader.stored_slots(table, slot)?;
+                }
                 // Damaged inodes own nothing.
-                if let Ok(raw) = reader.raw_inode(u64::from(number)) {
-                    claim(reader, &raw, &mut blocks);
+                if slot >= stored.start
+                    && let Ok(raw) = reader.raw_inode(u64::from(reader.number_in(group, slot)))
+                {
+                    claim(reader, &raw, &mut claims);
                 }
             }
         }
-        let bytes = |block: u64| reader.super_block.offset(block);
-        let mut claims: Vec<Claim> =
-            blocks.into_iter().map(|(range, owner)| (bytes(range.start)..bytes(range.end), owner)).collect();
+        let mut claims = claims.found;
+        for (range, _) in &mut claims {
+            *range = reader.super_block.offset(range.start)..reader.super_block.offset(range.end);
+        }
         // Group 0 has the superblock in the middle of a block.
         if let Some(first) = claims.first_mut().filter(|claim| claim.1 == "superblock") {
             first.0 = range_at(SUPER_AT, SUPER_LEN as u64);
@@ -156,24 +195,27 @@ impl ExtVolume {
     }
 }
 
-fn claim(reader: &Reader, raw: &RawInode, blocks: &mut Vec<Claim>) {
+fn claim(reader: &Reader, raw: &RawInode, claims: &mut Claims) {
     let is_used = raw.links() > 0 || raw.number == BAD_BLOCKS;
     if !is_used || raw.mode() == 0 && raw.number != BAD_BLOCKS {
         return;
     }
-    if raw.xattr_block() != 0 {
-        blocks.push((range_at(raw.xattr_block(), 1), "extended attributes"));
+    let xattrs = raw.xattr_block(&reader.super_block);
+    if xattrs != 0 {
+        claims.push(range_at(xattrs, 1), "extended attributes");
     }
     if !has_blocks(raw) {
         return;
     }
     let owner = reader.owner_of(raw);
     // What lies before the damage is owned.
-    let _ = reader.pieces(raw, 0..u64::MAX, &mut |piece| {
-        blocks.push(match piece {
-            Piece::Node(block) => (range_at(block, 1), "file maps"),
-            Piece::Run(run) => (range_at(run.block, run.count), owner),
-        });
-        ControlFlow::Continue(())
+    let _ = reader.pieces(raw, 0..u64::MAX, &mut |piece| match piece {
+        // A map of two files leads to nothing new.
+        Piece::Node(block) if !claims.push(range_at(block, 1), "file maps") => ControlFlow::Break(()),
+        Piece::Node(_) => ControlFlow::Continue(()),
+        Piece::Run(run) => {
+            claims.push(range_at(run.block, run.count), owner);
+            ControlFlow::Continue(())
+        }
     });
 }

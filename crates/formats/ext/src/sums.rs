@@ -4,6 +4,8 @@ use crate::bytes::{field, le16, le32};
 use crate::disk::SuperBlock;
 use crate::features::{CSUM_SEED, EA_INODE, GDT_CSUM, METADATA_CSUM};
 use packfs_format::crc32c;
+use std::array;
+use std::sync::LazyLock;
 
 /// Offset of the checksum of the superblock.
 const SUPER_SUM_AT: usize = 0x3fc;
@@ -132,10 +134,21 @@ fn low_half(sum: u32) -> u16 {
     u16::from_le_bytes([low, high])
 }
 
+/// Sums of single bytes.
+static CRC16_TABLE: LazyLock<[u16; 256]> = LazyLock::new(|| {
+    array::from_fn(|byte| {
+        let [byte, ..] = byte.to_le_bytes();
+        (0..8).fold(u16::from(byte), |sum, _| if sum & 1 == 1 { sum >> 1 ^ 0xa001 } else { sum >> 1 })
+    })
+});
+
 /// CRC-16 as Linux's `crc16()`: the polynomial 0x8005, reflected.
 fn crc16(seed: u16, bytes: &[u8]) -> u16 {
+    let table = &*CRC16_TABLE;
     bytes.iter().fold(seed, |sum, byte| {
-        (0..8).fold(sum ^ u16::from(*byte), |sum, _| if sum & 1 == 1 { sum >> 1 ^ 0xa001 } else { sum >> 1 })
+        let [low, high] = sum.to_le_bytes();
+        let row = table.get(usize::from(low ^ byte)).copied().unwrap_or(0);
+        u16::from(high) ^ row
     })
 }
 

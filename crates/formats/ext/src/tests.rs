@@ -116,7 +116,7 @@ fn block_of(image: &[u8], name: &str) -> usize {
 fn xattrs_of(image: &[u8], name: &str) -> usize {
     let volume = open(image).unwrap();
     let raw = volume.reader.stored_inode(u64::from(number(image, name))).unwrap();
-    (raw.xattr_block() * volume.reader.super_block.block_len) as usize
+    (raw.xattr_block(&volume.reader.super_block) * volume.reader.super_block.block_len) as usize
 }
 
 /// One test each: name, the damaged image, text of the error.
@@ -139,6 +139,8 @@ refuses! {
     rejects_groups_without_blocks: with_super(EXT4, 0x20, &[0; 4]) => "blocks per group 0, those of the clusters";
     rejects_an_odd_descriptor: with_super(EXT4, 0xfe, &[65]) => "descriptor size 65, powers of 2";
     rejects_a_filesystem_without_blocks: with_super(EXT4, 0x04, &[1, 0, 0, 0]) => "1 blocks, at least 3 needed";
+    rejects_another_number_of_inodes: with_super(EXT4, 0, &[0xff]) => "number of inodes 255, those of all groups allowed";
+    rejects_tables_of_more_blocks_than_there_are: with_super(EXT4, 0x04, &[8, 0]) => "bitmaps of 14 blocks, at most 8 allowed";
     rejects_a_wrong_sum_of_a_descriptor: with_flip(EXT4, 2048 + 12) => "descriptor of group 0: checksum";
     rejects_a_table_beyond_the_filesystem: with_word(EXT2, 2048 + 8, 5000) => "descriptor of group 0: inode table at block 5000";
     rejects_a_wrong_sum_of_an_inode: {
@@ -244,6 +246,14 @@ fn checks_count_links_blocks_and_bitmaps() {
     };
     finds(with_inode(EXT4, "hello", |raw| put(raw, 0x1a, &[9])), "link count 9, but it has 3 names");
     finds(with_inode(EXT4, "sub", |raw| put(raw, 0x1a, &[9])), "link count 9, but it has 3 names");
+    finds(
+        with_inode(EXT2, "data", |raw| put(raw, 0x1c, &[99, 0])),
+        "99 sectors of 512 bytes, but its blocks are ",
+    );
+    finds(with_super(EXT4, 0x10, &[47]), "47 free inodes, ");
+    finds(with_super(EXT4, 0x0c, &[3, 0]), "3 free blocks, ");
+    let shared = xattrs_of(EXT2, "data") + 4;
+    finds(with_byte(EXT2, shared, 7, 0), "wrong numbers of inodes that share attributes: block ");
     let first = (block_of(EXT2, "hundred") / 1024) as u8;
     finds(with_inode(EXT2, "data", |raw| put(raw, 0x28, &[first])), "blocks that belong to something else");
     let bitmap = le32(EXT2, 2048) as usize * 1024;
@@ -252,6 +262,75 @@ fn checks_count_links_blocks_and_bitmaps() {
     finds(with_flip(EXT2, inodes), "bitmaps that are not true of inodes");
     finds(with_word(EXT2, block_of(EXT2, "sub") + 12, 11), ".. leads to inode 11");
     assert_eq!(le16(EXT2, block_of(EXT2, "sub") + 4), 12);
+}
+
+#[test]
+fn checksums_of_another_type_are_unsupported() {
+    let error = open(&with_super(EXT4, 0x175, &[2])).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("checksums of type 2"), "{error}");
+}
+
+fn names(image: &[u8]) -> Vec<Vec<u8>> {
+    let (volume, mut found) = (open(image).unwrap(), Vec::new());
+    let visit = &mut |entry: packfs_format::DirEntry, _| {
+        found.push(entry.name);
+        ControlFlow::Continue(())
+    };
+    volume.read_dir(volume.root(), DirCursor(0), visit).unwrap();
+    found
+}
+
+#[test]
+fn the_byte_of_a_type_is_ignored_without_types() {
+    // The entry behind `.` and `..`.
+    let at = block_of(EXT2, "/") + 24;
+    let rest = &EXT2[at + 6..at + 8];
+    assert!(rest[0] > 0 && rest[1] == 0, "{rest:?}");
+    assert_eq!(names(&with_byte(EXT2, at + 6, rest[0], 1)), names(EXT2));
+}
+
+#[test]
+fn attributes_without_64_bits_have_blocks_of_32() {
+    // The high half, which is something else in filesystems of the Hurd.
+    let image = with_inode(EXT2, "data", |raw| put(raw, 0x76, &[9, 0]));
+    let id = InodeId(u64::from(number(EXT2, "data")));
+    let wanted = open(EXT2).unwrap().xattrs(id).unwrap();
+    assert!(!wanted.is_empty());
+    assert_eq!(open(&image).unwrap().xattrs(id).unwrap(), wanted);
+}
+
+fn findings(image: &[u8]) -> Vec<String> {
+    let mut findings = Vec::new();
+    open(image).unwrap().check(&mut |finding| findings.push(format!("{finding:?}"))).unwrap();
+    findings
+}
+
+#[test]
+fn a_directory_over_itself_is_listed_once_at_most() {
+    let first = (block_of(EXT2, "sub") / 1024) as u8;
+    let image = with_inode(EXT2, "sub", |raw| {
+        (0..12).for_each(|index| put(raw, 0x28 + 4 * index, &[first]));
+        put(raw, 4, &[0, 0x30]);
+    });
+    let found = findings(&image);
+    assert!(found.iter().any(|finding| finding.contains("11 blocks that belong to something else")));
+    assert!(!found.iter().any(|finding| finding.contains("of one name")), "{found:?}");
+    let owned: u64 = open(&image).unwrap().space().unwrap().iter().map(|owner| owner.len).sum();
+    assert_eq!(owned, image.len() as u64);
+}
+
+#[test]
+fn each_damaged_block_of_a_directory_is_a_finding() {
+    let text = b"a-rather-long-name-to-fill-blocks-";
+    let places = EXT4.windows(text.len()).enumerate().filter(|(_, bytes)| bytes == text);
+    let mut places: Vec<usize> = places.map(|(at, _)| at).collect();
+    places.dedup_by_key(|at| *at / 1024);
+    assert!(places.len() > 1);
+    let image = places.iter().fold(EXT4.to_vec(), |image, at| with_flip(&image, *at));
+    let found = findings(&image);
+    let damaged = found.iter().filter(|finding| finding.contains("directory block")).count();
+    assert_eq!(damaged, places.len(), "{found:?}");
 }
 
 #[test]

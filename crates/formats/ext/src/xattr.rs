@@ -123,7 +123,7 @@ impl Reader {
 
     /// Reads the block of attributes of an inode, verified.
     fn xattr_block(&self, raw: &RawInode) -> Result<Option<Arc<Node>>> {
-        let (inode, block) = (raw.number, raw.xattr_block());
+        let (inode, block) = (raw.number, raw.xattr_block(&self.super_block));
         if block == 0 {
             return Ok(None);
         }
@@ -141,9 +141,28 @@ impl Reader {
         Ok(Some(node))
     }
 
+    /// Returns the number of inodes that the block of attributes of an inode says to have.
+    pub(crate) fn xattr_references(&self, raw: &RawInode) -> Option<u32> {
+        let node = self.xattr_block(raw).ok().flatten()?;
+        Some(le32(&node.bytes, 4))
+    }
+
+    /// Returns true if a value of an inode is longer than Linux reads.
+    pub(crate) fn has_long_value(&self, raw: &RawInode) -> bool {
+        let is_long = |area: &Area<'_>| {
+            let entries = area.entries().unwrap_or_default();
+            entries.iter().any(|entry| entry.holder != 0 && entry.len > VALUE_LEN_MAX)
+        };
+        let block = self.xattr_block(raw).ok().flatten();
+        self.area_in(raw).is_some_and(|(area, _)| is_long(&area))
+            || block.is_some_and(|node| {
+                is_long(&Area { inode: raw.number, bytes: &node.bytes, start: BLOCK_HEAD_LEN })
+            })
+    }
+
     /// Returns true if an inode has attributes that are shown.
     pub(crate) fn has_xattrs(&self, raw: &RawInode) -> bool {
-        if raw.xattr_block() != 0 {
+        if raw.xattr_block(&self.super_block) != 0 {
             return true;
         }
         let Some((area, _)) = self.area_in(raw) else { return false };
@@ -176,6 +195,8 @@ impl Reader {
             let Some(prefix) = prefix(entry.index) else { continue };
             let value = match entry.holder {
                 0 => area.value(&entry).unwrap_or_default().to_vec(),
+                // Linux refuses to read one of these, and reads the others.
+                _ if entry.len > VALUE_LEN_MAX => continue,
                 holder => self.value_of(raw, holder, entry.len)?,
             };
             *left = left.checked_sub(value.len()).ok_or_else(|| area.fault("more than 80 MiB of values"))?;
@@ -199,8 +220,9 @@ impl Reader {
         if !value.has(XATTR_VALUE) {
             return Err(fault("an inode for something else"));
         }
-        if value.len(&self.super_block) != u64::from(len) || len > VALUE_LEN_MAX {
-            return Err(fault("another length, or more than 64 KiB"));
+        let found = value.len(&self.super_block);
+        if found != u64::from(len) {
+            return Err(Corruption::XattrLength { inode, holder, found, wanted: len }.into());
         }
         let mut bytes = Vec::new();
         let block_len = self.super_block.block_len;

@@ -2,7 +2,7 @@
 
 use super::abi::{Dirent, EntryOut, ReadIn};
 use super::served::{Served, errno};
-use packfs_core::FileType;
+use packfs_core::{FileType, Result as PackResult};
 use packfs_format::{DirCursor, DirEntry, InodeId};
 use rustix::io::Errno;
 use std::ops::ControlFlow;
@@ -53,24 +53,35 @@ impl Served {
             }
         }
         let from = DirCursor(asked.offset.saturating_sub(DOTS));
-        let mut outcome = Ok(());
-        let walked = self.volume().read_dir(dir, from, &mut |entry, next| match self.push_entry(
-            dir,
-            &entry,
-            next,
-            &mut listing,
-        ) {
-            Ok(flow) => flow,
-            Err(error) => {
+        let (mut outcome, mut is_over) = (Ok(()), false);
+        let walked = self.volume().read_dir(dir, from, &mut |entry, next| {
+            let flow = self.push_entry(dir, &entry, next, &mut listing).unwrap_or_else(|error| {
                 outcome = Err(error);
                 ControlFlow::Break(())
-            }
+            });
+            is_over = flow.is_break();
+            flow
         });
+        let walked = if is_over { walked } else { self.end_of(dir, from, walked, listing.body.is_empty()) };
         match walked.map_err(errno).and(outcome) {
             // Entries before the damage are returned; the next request gets the error.
             Err(_) if !listing.body.is_empty() => Ok(()),
             outcome => outcome,
         }
+    }
+
+    /// Returns the outcome of a listing that came to its end: damage in any of its parts.
+    fn end_of(&self, dir: InodeId, from: DirCursor, part: PackResult<()>, is_empty: bool) -> PackResult<()> {
+        let start = DirCursor::default();
+        if from == start {
+            return self.ends.of(dir, || part);
+        }
+        part?;
+        if !is_empty {
+            return Ok(());
+        }
+        let rest = &mut |_, _| ControlFlow::Continue(());
+        self.ends.of(dir, || self.volume().read_dir(dir, start, rest))
     }
 
     fn push_dot(

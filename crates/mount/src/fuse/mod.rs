@@ -14,6 +14,7 @@ mod directory;
 mod dry_run;
 mod handshake;
 mod idle;
+mod listing_ends;
 mod marks;
 mod open_files;
 mod parents;

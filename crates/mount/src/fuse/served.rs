@@ -9,6 +9,7 @@ use super::abi::{
 use super::abi::{InHeader, SEEK_DATA, SEEK_HOLE, StatfsOut};
 use super::device::Device;
 use super::handshake::Features;
+use super::listing_ends::ListingEnds;
 use super::open_files::OpenFiles;
 use super::parents::Parents;
 use super::read_predictor::ReadPredictor;
@@ -84,6 +85,7 @@ pub(crate) struct Served {
     features: Features,
     files: OpenFiles,
     pub(crate) parents: Parents,
+    pub(crate) ends: ListingEnds,
     pub(crate) stores: Stores,
     read_predictor: ReadPredictor,
     /// Threads that are not waiting for a request.
@@ -101,6 +103,7 @@ impl Served {
         Served {
             files: OpenFiles::new(Arc::clone(&engine)),
             parents: Parents::new(options.root),
+            ends: ListingEnds::new(),
             stores: Stores::new(options.thread_count()),
             read_predictor: ReadPredictor::default(),
             busy: AtomicUsize::new(0),

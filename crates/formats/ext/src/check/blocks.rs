@@ -1,83 +1,120 @@
-//! Blocks that are in use, by group.
+//! Blocks of inodes: each of one inode, and as many as it says.
 
-use crate::features::SHARED_BLOCKS;
-use crate::reader::Reader;
-use packfs_core::{range_at, usize_of};
-use std::collections::HashMap;
+use super::Walk;
+use crate::block_use::{Again, BlockUse};
+use crate::disk::ROOT;
+use crate::features::EA_INODE;
+use crate::inode::RawInode;
+use crate::run::Piece;
+use crate::space::{RESIZE, has_blocks};
+use packfs_core::Result;
+use packfs_format::check::Tally;
+use std::fmt::Display;
+use std::ops::ControlFlow;
 
-/// Blocks that a part of the bits stands for.
-const PART_LEN: u64 = 1 << 15;
-
-/// Bits of blocks; parts without a block in use have none.
-pub(super) struct BlockUse {
-    parts: HashMap<u64, Box<[u64]>>,
-    /// End of the blocks that the image has; what lies behind is not kept.
-    end: u64,
-    /// Set if files may share blocks.
-    is_shared: bool,
+/// Inodes that share a block of attributes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct References {
+    found: u32,
+    /// Number that the block stores, if it can be read.
+    stored: Option<u32>,
 }
 
-/// Blocks that were claimed before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Again {
-    pub(super) count: u64,
-    pub(super) first: Option<u64>,
+/// Blocks of an inode so far.
+#[derive(Default)]
+struct Claimed {
+    count: u64,
+    again: Again,
 }
 
-impl BlockUse {
-    pub(super) fn new(reader: &Reader) -> BlockUse {
-        let super_block = &reader.super_block;
-        let end = reader.image.len().div_ceil(super_block.block_len).min(super_block.block_count);
-        let is_shared = super_block.features.forbids(SHARED_BLOCKS);
-        BlockUse { parts: HashMap::new(), end, is_shared }
-    }
-
-    /// Marks blocks; returns those that were marked.
-    pub(super) fn claim(&mut self, block: u64, count: u64) -> Again {
-        let mut again = Again::default();
-        let range = range_at(block, count);
-        for block in range.start..range.end.min(self.end) {
-            let part = self.parts.entry(block / PART_LEN);
-            let words = part.or_insert_with(|| vec![0; usize_of(PART_LEN / 64)].into_boxed_slice());
-            let Some(word) = words.get_mut(usize_of(block % PART_LEN / 64)) else { continue };
-            let bit = bit_of(block);
-            if *word & bit != 0 && !self.is_shared {
-                again.count = again.count.saturating_add(1);
-                again.first.get_or_insert(block);
-            }
-            *word |= bit;
+impl Claimed {
+    /// Claims blocks. Returns true if some belong to something else.
+    fn claim(&mut self, used: &mut BlockUse, block: u64, count: u64, is_shared: bool) -> bool {
+        let found = used.claim(block, count);
+        self.count = self.count.saturating_add(count);
+        if is_shared {
+            return false;
         }
-        again
-    }
-
-    /// Returns true if a block is marked.
-    pub(super) fn is_used(&self, block: u64) -> bool {
-        let words = self.parts.get(&(block / PART_LEN));
-        let word = words.and_then(|words| words.get(usize_of(block % PART_LEN / 64)));
-        word.is_some_and(|word| word & bit_of(block) != 0)
-    }
-
-    /// Returns true if blocks that begin with one may be marked: false only for parts without any.
-    pub(super) fn may_be_used(&self, block: u64) -> bool {
-        self.parts.contains_key(&(block / PART_LEN))
+        self.again.count = self.again.count.saturating_add(found.count);
+        self.again.first = self.again.first.or(found.first);
+        found.count > 0
     }
 }
 
-fn bit_of(block: u64) -> u64 {
-    1_u64.wrapping_shl(packfs_core::u32_of(block % 64))
-}
+impl Walk<'_, '_> {
+    /// Claims the blocks of an inode.
+    pub(super) fn blocks(&mut self, raw: &RawInode, path: &dyn Display) -> Result<()> {
+        let mut claimed = Claimed::default();
+        let is_shared = self.used.is_shared && !raw.is_dir();
+        let xattrs = raw.xattr_block(&self.reader.super_block);
+        if xattrs != 0 {
+            let stored = || self.reader.xattr_references(raw);
+            let references =
+                self.xattr_blocks.entry(xattrs).or_insert_with(|| References { found: 0, stored: stored() });
+            references.found = references.found.saturating_add(1);
+            match references.found {
+                1 => _ = claimed.claim(&mut self.used, xattrs, 1, is_shared),
+                _ => claimed.count = 1,
+            }
+        }
+        let mut is_whole = true;
+        if has_blocks(raw) {
+            let used = &mut self.used;
+            let walked = self.reader.pieces(raw, 0..u64::MAX, &mut |piece| match piece {
+                // Blocks that are kept for descriptors are listed by an inode, too.
+                Piece::Node(block) if claimed.claim(used, block, 1, raw.number == RESIZE) => {
+                    // A map of two files leads to what was claimed before.
+                    is_whole = false;
+                    ControlFlow::Break(())
+                }
+                Piece::Node(_) => ControlFlow::Continue(()),
+                Piece::Run(run) => {
+                    claimed.claim(used, run.block, run.count, is_shared);
+                    ControlFlow::Continue(())
+                }
+            });
+            is_whole &= self.refused(path, walked)?.is_some();
+        }
+        self.is_damaged |= !is_whole;
+        let Again { count, first } = claimed.again;
+        if let Some(first) = first.filter(|_| raw.number != RESIZE) {
+            let fault = format_args!("{count} blocks that belong to something else, the first is {first}");
+            self.report.error(path, fault);
+            if raw.is_dir() {
+                self.overlapping.insert(raw.number);
+            }
+        } else if is_whole {
+            self.count_of(raw, claimed.count, path);
+        }
+        Ok(())
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// Compares the number of blocks that an inode says to have.
+    fn count_of(&mut self, raw: &RawInode, count: u64, path: &dyn Display) {
+        let super_block = &self.reader.super_block;
+        let is_named = raw.number == ROOT || raw.number >= super_block.first_inode;
+        // Clusters count as a whole, values in inodes count for the owner, too.
+        let is_uncounted = super_block.cluster_bits > 0 || super_block.features.needs(EA_INODE);
+        if !is_named || is_uncounted || !self.reader.patches.is_empty() {
+            return;
+        }
+        let (found, wanted) = (raw.sectors(super_block), count.saturating_mul(super_block.block_len / 512));
+        if found != wanted {
+            let fault = format_args!("{found} sectors of 512 bytes, but its blocks are {wanted}");
+            self.report.error(path, fault);
+        }
+    }
 
-    #[test]
-    fn blocks_are_claimed_once() {
-        let mut used = BlockUse { parts: HashMap::new(), end: 100_000, is_shared: false };
-        assert_eq!(used.claim(32_760, 20), Again::default());
-        assert_eq!(used.claim(32_770, 20), Again { count: 10, first: Some(32_770) });
-        assert!(used.is_used(32_789) && !used.is_used(32_790) && !used.is_used(90_000));
-        assert_eq!(used.claim(99_999, u64::MAX), Again::default());
-        assert!(!used.may_be_used(100_000 + PART_LEN) && used.may_be_used(0));
+    /// Compares the numbers of inodes that share blocks of attributes.
+    pub(super) fn references(&mut self) {
+        let mut wrong = Tally::default();
+        for (block, References { found, stored }) in &self.xattr_blocks {
+            if let Some(stored) = stored.filter(|stored| stored != found) {
+                wrong.add(|| format!("block {block}: {stored}, {found} counted"));
+            }
+        }
+        if let Some(fault) = wrong.one_line("wrong numbers of inodes that share attributes") {
+            self.report.error("blocks", fault);
+        }
     }
 }

@@ -2,15 +2,28 @@
 
 use super::Walk;
 use crate::bytes::{field, le16, le32};
-use crate::disk::{Group, SUPER_LEN};
+use crate::disk::{Group, STATE_CLEAN, SUPER_LEN};
+use crate::features::RECOVER;
 use crate::inode::{RawInode, XATTR_VALUE};
 use crate::sums::Mismatch;
 use packfs_core::{Result, usize_of};
 use packfs_format::check::Tally;
+use std::ops::Range;
 
 /// Fields of the superblock that copies repeat: offset and length.
 const COPIED: [(usize, usize); 8] =
     [(0x00, 8), (0x14, 8), (0x20, 4), (0x28, 4), (0x4c, 4), (0x58, 2), (0x68, 16), (0xfe, 2)];
+
+/// Findings in all inode tables.
+#[derive(Default)]
+struct Tables {
+    /// Inodes of the filesystem itself.
+    own: Vec<u32>,
+    lost: Tally,
+    wrong: Tally,
+    counts: Tally,
+    free: u64,
+}
 
 impl Walk<'_, '_> {
     /// Checks descriptors, and claims the blocks of the filesystem itself.
@@ -42,7 +55,7 @@ impl Walk<'_, '_> {
             }
             for (range, owner) in self.reader.system_blocks(group) {
                 let again = self.used.claim(range.start, range.end.saturating_sub(range.start));
-                if let Some(first) = again.first {
+                if let Some(first) = again.first.filter(|_| !self.used.is_shared) {
                     self.report.error(&place, format_args!("{owner} over something else at block {first}"));
                 }
             }
@@ -71,89 +84,116 @@ impl Walk<'_, '_> {
     /// Looks at the inodes that no directory leads to, and compares bitmaps with what is used.
     pub(super) fn tables(&mut self) -> Result<()> {
         let super_block = &self.reader.super_block;
-        let own = self.reader.own_inodes();
-        let mut lost = Tally::default();
-        let (mut wrong_inodes, mut counts) = (Tally::default(), Tally::default());
+        let mut found = Tables { own: self.reader.own_inodes(), ..Tables::default() };
         for group in 0..super_block.group_count {
-            if self.report.is_full() {
-                return Ok(());
+            let start = super_block.offset(super_block.group_range(group).start);
+            if self.report.is_full() || start >= self.reader.image.len() {
+                break;
             }
-            let Ok(descriptor) = self.reader.group(group) else { continue };
-            let bitmap = self.inode_bitmap(group, &descriptor)?;
-            let written = self.reader.written_inodes(&descriptor);
-            let mut used = 0_u32;
-            for slot in 0..super_block.group_inodes {
-                let number = self.reader.number_in(group, slot);
-                let is_marked = bitmap.as_ref().map(|bits| is_set(bits, slot));
-                let is_met = self.met.contains(&number);
-                if slot >= written {
-                    if is_met || is_marked == Some(true) {
-                        wrong_inodes.add(|| format!("inode {number}, in a part of the table that is unused"));
-                    }
-                    continue;
-                }
-                let is_reserved = number < super_block.first_inode;
-                let is_used = is_met || self.unnamed(number, is_reserved, &own, is_marked, &mut lost)?;
-                used = used.saturating_add(u32::from(is_used));
-                if is_marked.is_some_and(|is_marked| is_marked != is_used) {
-                    wrong_inodes.add(|| format!("inode {number}"));
-                }
-            }
-            let (found, free) = (descriptor.free_inodes, super_block.group_inodes.saturating_sub(used));
-            if found != free {
-                counts.add(|| format!("group {group}: {found}, {free} counted"));
+            if let (Ok(descriptor), Ok(table)) = (self.reader.group(group), self.reader.table_of(group)) {
+                self.table(group, &descriptor, table, &mut found)?;
             }
         }
-        if let Some(fault) = lost.one_line("inodes in use that no entry leads to") {
+        if let Some(fault) = found.lost.one_line("inodes in use that no entry leads to") {
             self.report.error("inodes", fault);
         }
         // What could not be read is not held against bitmaps, nor what only the journal knows.
-        if self.is_damaged || !self.reader.patches.is_empty() {
+        if self.is_damaged || self.used.is_over() || !self.reader.patches.is_empty() {
             return Ok(());
         }
-        if let Some(fault) = wrong_inodes.one_line("bitmaps that are not true of inodes") {
-            self.report.error("inodes", fault);
+        for (tally, what) in [
+            (found.wrong, "bitmaps that are not true of inodes"),
+            (found.counts, "wrong numbers of free inodes"),
+        ] {
+            if let Some(fault) = tally.one_line(what) {
+                self.report.error("inodes", fault);
+            }
         }
-        if let Some(fault) = counts.one_line("wrong numbers of free inodes") {
-            self.report.error("inodes", fault);
-        }
+        self.free_count("inodes", u64::from(le32(&super_block.raw, 0x10)), found.free);
+        self.references();
         self.block_bitmaps()
     }
 
-    /// Looks at an inode that no entry leads to. Returns true if it is in use.
-    fn unnamed(
-        &mut self,
-        number: u32,
-        is_reserved: bool,
-        own: &[u32],
-        is_marked: Option<bool>,
-        lost: &mut Tally,
-    ) -> Result<bool> {
-        let place = format!("inode {number}");
-        let stored = self.reader.stored_inode(u64::from(number))?;
+    /// Compares a number of the superblock, which is true of a filesystem that was unmounted.
+    fn free_count(&mut self, what: &str, stored: u64, counted: u64) {
+        let super_block = &self.reader.super_block;
+        let is_clean = le16(&super_block.raw, 0x3a) & STATE_CLEAN != 0;
+        if is_clean && !super_block.features.needs(RECOVER) && stored != counted {
+            self.report.error("superblock", format_args!("{stored} free {what}, {counted} counted"));
+        }
+    }
+
+    /// Looks at the inodes of a group.
+    fn table(&mut self, group: u32, descriptor: &Group, table: u64, found: &mut Tables) -> Result<()> {
+        let bitmap = self.inode_bitmap(group, descriptor)?;
+        let written = self.reader.written_inodes(descriptor);
+        let (count, first_inode) =
+            (self.reader.super_block.group_inodes, self.reader.super_block.first_inode);
+        let (mut used, mut stored) = (0_u32, 0..0);
+        for slot in 0..count {
+            let number = self.reader.number_in(group, slot);
+            let is_marked = bitmap.as_ref().map(|bits| is_set(bits, slot));
+            let is_met = self.met.contains(&number);
+            if slot >= written {
+                if is_met || is_marked == Some(true) {
+                    found.wrong.add(|| format!("inode {number}, in a part of the table that is unused"));
+                }
+                continue;
+            }
+            if slot >= stored.end {
+                stored = self.reader.stored_slots(table, slot)?;
+            }
+            let is_reserved = number < first_inode;
+            let is_used = if is_met {
+                true
+            } else if is_reserved || slot >= stored.start {
+                let Some(is_used) = self.unnamed(number, is_marked, found)? else { return Ok(()) };
+                is_used
+            } else {
+                false
+            };
+            used = used.saturating_add(u32::from(is_used));
+            if is_marked.is_some_and(|is_marked| is_marked != is_used) {
+                found.wrong.add(|| format!("inode {number}"));
+            }
+        }
+        let (stored, free) = (descriptor.free_inodes, count.saturating_sub(used));
+        found.free = found.free.saturating_add(u64::from(free));
+        if stored != free {
+            found.counts.add(|| format!("group {group}: {stored}, {free} counted"));
+        }
+        Ok(())
+    }
+
+    /// Looks at an inode that no entry leads to. Returns true if it is in use; `None` if the table
+    /// cannot be read.
+    fn unnamed(&mut self, number: u32, is_marked: Option<bool>, found: &mut Tables) -> Result<Option<bool>> {
+        let place = format_args!("inode {number}");
+        let stored = self.reader.stored_inode(u64::from(number));
+        let Some(stored) = self.refused(place, stored)? else { return Ok(None) };
         let is_filled = stored.mode() != 0 || stored.links() != 0;
-        if is_reserved {
+        if number < self.reader.super_block.first_inode {
             if is_filled || stored.number == crate::space::BAD_BLOCKS {
                 self.blocks(&stored, &place)?;
             }
-            return Ok(true);
+            return Ok(Some(true));
         }
         // Files that were deleted while open are in a list until they are closed.
         let is_orphan =
             stored.links() == 0 && stored.mode() != 0 && is_marked == Some(true) && is_listed(&stored);
         if !is_filled || stored.links() == 0 && !is_orphan {
-            return Ok(false);
+            return Ok(Some(false));
         }
         let raw = self.reader.raw_inode(u64::from(number));
-        let Some(raw) = self.refused(&place, raw)? else { return Ok(true) };
-        let is_own = own.contains(&number) || raw.has(XATTR_VALUE);
+        let Some(raw) = self.refused(place, raw)? else { return Ok(Some(true)) };
+        let is_own = found.own.contains(&number) || raw.has(XATTR_VALUE);
         if is_orphan {
-            self.report.note(&place, "deleted, but still open when the image was made");
+            self.report.note(place, "deleted, but still open when the image was made");
         } else if !is_own && !self.is_damaged {
-            lost.add(|| place.clone());
+            found.lost.add(|| place.to_string());
         }
         self.blocks(&raw, &place)?;
-        Ok(true)
+        Ok(Some(true))
     }
 
     /// Reads the bitmap of a group's inodes; `None` if there is none.
@@ -190,58 +230,80 @@ impl Walk<'_, '_> {
     /// Compares the bitmaps of blocks with the blocks that are used.
     fn block_bitmaps(&mut self) -> Result<()> {
         let super_block = &self.reader.super_block;
-        let cluster_len = 1_u64.checked_shl(super_block.cluster_bits).unwrap_or(1);
-        let (mut unmarked, mut unused, mut counts) = (Tally::default(), Tally::default(), Tally::default());
+        let mut found = Bitmaps::default();
         for group in 0..super_block.group_count {
-            let Ok(descriptor) = self.reader.group(group) else { continue };
             let range = super_block.group_range(group);
             if self.report.is_full() || super_block.offset(range.end) > self.reader.image.len() {
-                break;
+                return Ok(());
             }
-            let clusters = super_block.group_blocks.checked_div(cluster_len).unwrap_or(0);
-            let is_unwritten =
-                self.reader.sums.has_descriptor_sums() && descriptor.flags & Group::BLOCKS_UNUSED != 0;
-            let len = usize_of(clusters.div_ceil(8));
-            let bits = match is_unwritten {
-                true => None,
-                false => self.bitmap(
-                    group,
-                    "block bitmap",
-                    descriptor.block_bitmap,
-                    len,
-                    descriptor.block_bitmap_sum,
-                )?,
-            };
-            let (mut slot, mut free) = (0_u32, 0_u32);
-            for block in range.clone().step_by(usize_of(cluster_len)) {
-                let end = block.saturating_add(cluster_len).min(range.end);
-                let may_be = self.used.may_be_used(block) || self.used.may_be_used(end.saturating_sub(1));
-                let is_used = may_be && (block..end).any(|block| self.used.is_used(block));
-                let is_marked = bits.as_ref().map_or(is_used, |bits| is_set(bits, slot));
-                match (is_used, is_marked) {
-                    (true, false) => unmarked.add(|| format!("block {block}")),
-                    (false, true) => unused.add(|| format!("block {block}")),
-                    _ => {}
-                }
-                free = free.saturating_add(u32::from(!is_used));
-                slot = slot.saturating_add(1);
-            }
-            if free != descriptor.free_blocks {
-                let stored = descriptor.free_blocks;
-                counts.add(|| format!("group {group}: {stored}, {free} counted"));
-            }
+            let Ok(descriptor) = self.reader.group(group) else { return Ok(()) };
+            self.block_bitmap(group, &descriptor, range, &mut found)?;
         }
         for (tally, what) in [
-            (unmarked, "blocks in use that are marked free"),
-            (unused, "blocks marked used that nothing refers to"),
-            (counts, "wrong numbers of free blocks"),
+            (found.unmarked, "blocks in use that are marked free"),
+            (found.unused, "blocks marked used that nothing refers to"),
+            (found.counts, "wrong numbers of free blocks"),
         ] {
             if let Some(fault) = tally.one_line(what) {
                 self.report.error("blocks", fault);
             }
         }
+        let stored = super_block.free_blocks();
+        let cluster_len = 1_u64.checked_shl(super_block.cluster_bits).unwrap_or(1);
+        self.free_count("blocks", stored, found.free.saturating_mul(cluster_len));
         Ok(())
     }
+
+    /// Compares the bitmap of a group with the blocks that are used.
+    fn block_bitmap(
+        &mut self,
+        group: u32,
+        descriptor: &Group,
+        range: Range<u64>,
+        found: &mut Bitmaps,
+    ) -> Result<()> {
+        let super_block = &self.reader.super_block;
+        let cluster_len = 1_u64.checked_shl(super_block.cluster_bits).unwrap_or(1);
+        let clusters = super_block.group_blocks.checked_div(cluster_len).unwrap_or(0);
+        let is_unwritten =
+            self.reader.sums.has_descriptor_sums() && descriptor.flags & Group::BLOCKS_UNUSED != 0;
+        let (len, sum) = (usize_of(clusters.div_ceil(8)), descriptor.block_bitmap_sum);
+        let bits = match is_unwritten {
+            true => None,
+            false => self.bitmap(group, "block bitmap", descriptor.block_bitmap, len, sum)?,
+        };
+        let (mut slot, mut free) = (0_u32, 0_u32);
+        for part in packfs_core::parts_of(range, cluster_len.saturating_mul(64)) {
+            let is_any_used = self.used.is_any_used(part.clone());
+            for cluster in packfs_core::parts_of(part, cluster_len) {
+                let is_used = is_any_used && self.used.is_any_used(cluster.clone());
+                let is_marked = bits.as_ref().map_or(is_used, |bits| is_set(bits, slot));
+                match (is_used, is_marked) {
+                    (true, false) => found.unmarked.add(|| format!("block {}", cluster.start)),
+                    (false, true) => found.unused.add(|| format!("block {}", cluster.start)),
+                    _ => {}
+                }
+                free = free.saturating_add(u32::from(!is_used));
+                slot = slot.saturating_add(1);
+            }
+        }
+        found.free = found.free.saturating_add(u64::from(free));
+        if free != descriptor.free_blocks {
+            let stored = descriptor.free_blocks;
+            found.counts.add(|| format!("group {group}: {stored}, {free} counted"));
+        }
+        Ok(())
+    }
+}
+
+/// Findings in all bitmaps of blocks.
+#[derive(Default)]
+struct Bitmaps {
+    unmarked: Tally,
+    unused: Tally,
+    counts: Tally,
+    /// Clusters that are free.
+    free: u64,
 }
 
 /// Returns true if a deleted inode is in the list of those that are open: a time of deletion would

@@ -6,25 +6,26 @@
 mod blocks;
 mod groups;
 
+use crate::block_use::BlockUse;
 use crate::bytes::le32;
 use crate::corruption::Corruption;
 use crate::dir::RawEntry;
 use crate::disk::ROOT;
 use crate::inode::{ENCRYPTED, INLINE, RawInode};
 use crate::reader::Reader;
-use crate::run::Piece;
-use crate::space::{RESIZE, has_blocks};
 use crate::volume::ExtVolume;
-use blocks::BlockUse;
-use packfs_core::{FileType, Name, Result, escaped};
+use blocks::References;
+use packfs_core::{Error, FileType, Name, Result, escaped};
 use packfs_format::check::{Hierarchy, Report};
 use packfs_format::{Finding, InodeId};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::ops::ControlFlow;
 
 /// Directories with so many names have no link count.
 const LINKS_MAX: u32 = 65_000;
+/// Damaged parts of a directory that are told of one by one.
+const DAMAGE_MAX: usize = 1000;
 
 /// An entry, owned.
 struct Named {
@@ -40,7 +41,10 @@ struct Walk<'a, 'r> {
     hierarchy: Hierarchy<u32, u32>,
     used: BlockUse,
     /// Blocks of attributes, which inodes may share.
-    xattr_blocks: HashSet<u64>,
+    xattr_blocks: BTreeMap<u64, References>,
+    /// Directories over something else, whose blocks may be listed already: an image could have any
+    /// number of names otherwise.
+    overlapping: HashSet<u32>,
     /// Inodes that were met.
     met: HashSet<u32>,
     /// Set if anything could not be read, so that bitmaps are not held against the rest.
@@ -58,7 +62,8 @@ impl ExtVolume {
             report: &mut report,
             hierarchy: Hierarchy::default(),
             used: BlockUse::new(reader),
-            xattr_blocks: HashSet::new(),
+            xattr_blocks: BTreeMap::new(),
+            overlapping: HashSet::new(),
             met: HashSet::new(),
             is_damaged: false,
         };
@@ -97,13 +102,17 @@ impl Walk<'_, '_> {
             self.is_damaged = true;
             return Ok(());
         }
+        if self.overlapping.contains(&dir) {
+            self.is_damaged = true;
+            return Ok(());
+        }
         let mut subdirs = 0_u32;
         let mut names: HashSet<Vec<u8>> = HashSet::new();
         let mut dots = Vec::new();
         let mut entries = Vec::new();
-        // Entries are collected in parts, since inodes are read for each.
-        let listed = self.entries(&raw, &mut dots, &mut entries);
-        self.refused(&path, listed)?;
+        for error in self.entries(&raw, &mut dots, &mut entries) {
+            self.refused(&path, Err::<(), _>(error))?;
+        }
         self.dots(index, &raw, parent, &dots);
         for entry in entries {
             if self.report.is_full() {
@@ -127,11 +136,12 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Collects the entries of a directory; `.` and `..` apart.
-    fn entries(&self, raw: &RawInode, dots: &mut Vec<(u64, Named)>, found: &mut Vec<Named>) -> Result<()> {
+    /// Collects the entries of a directory; `.` and `..` apart. Returns its damage.
+    fn entries(&self, raw: &RawInode, dots: &mut Vec<(u64, Named)>, found: &mut Vec<Named>) -> Vec<Error> {
+        let mut damage = Vec::new();
         let patch = self.reader.patches.dir(raw.number);
         if !patch.is_some_and(|patch| patch.is_new) {
-            self.reader.raw_entries(raw, 0, &mut |entry: RawEntry<'_>| {
+            let visit = &mut |entry: RawEntry<'_>| {
                 let is_removed = patch.is_some_and(|patch| patch.removed.contains(entry.name));
                 if entry.inode == 0 || is_removed {
                     return ControlFlow::Continue(());
@@ -143,12 +153,17 @@ impl Walk<'_, '_> {
                     _ => found.push(named),
                 }
                 ControlFlow::Continue(())
-            })?;
+            };
+            let _ = self.reader.entries_and_damage(raw, 0, visit, &mut |error| {
+                if damage.len() < DAMAGE_MAX {
+                    damage.push(error);
+                }
+            });
         }
         for (name, inode) in patch.into_iter().flat_map(|patch| &patch.added) {
             found.push(Named { inode: *inode, name: name.clone(), file_type: None });
         }
-        Ok(())
+        damage
     }
 
     /// Checks the entries of a directory for itself and its parent.
@@ -213,6 +228,9 @@ impl Walk<'_, '_> {
             return Ok(());
         }
         self.refused(path, self.reader.all_xattrs(raw))?;
+        if self.reader.has_long_value(raw) {
+            self.report.warn(path, "an extended attribute of more than 64 KiB, which Linux does not read");
+        }
         if raw.file_type() == Some(FileType::Symlink) {
             self.refused(path, self.volume.target(raw))?;
         }
@@ -228,53 +246,16 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Claims the blocks of an inode.
-    fn blocks(&mut self, raw: &RawInode, path: &dyn Display) -> Result<()> {
-        let (mut again, mut first) = (0_u64, 0);
-        let mut claim = |used: &mut BlockUse, block: u64, count: u64| {
-            let found = used.claim(block, count);
-            if let Some(place) = found.first.filter(|_| again == 0) {
-                first = place;
-            }
-            again = again.saturating_add(found.count);
-        };
-        let xattrs = raw.xattr_block();
-        if xattrs != 0 && self.xattr_blocks.insert(xattrs) {
-            claim(&mut self.used, xattrs, 1);
-        }
-        if has_blocks(raw) {
-            let used = &mut self.used;
-            let walked = self.reader.pieces(raw, 0..u64::MAX, &mut |piece| {
-                match piece {
-                    Piece::Node(block) => claim(used, block, 1),
-                    Piece::Run(run) => claim(used, run.block, run.count),
-                }
-                ControlFlow::Continue(())
-            });
-            self.refused(path, walked)?;
-        }
-        // Blocks that are kept for descriptors are listed by an inode, too.
-        if again > 0 && raw.number != RESIZE {
-            let fault = format_args!("{again} blocks that belong to something else, the first is {first}");
-            self.report.error(path, fault);
-        }
-        Ok(())
-    }
-
     /// Checks the superblock.
     fn super_block(&mut self) {
         let super_block = &self.reader.super_block;
         if let Some(sum) = self.reader.sums.super_block(&super_block.raw) {
             self.report.error("superblock", Corruption::SuperSum { found: sum.found, wanted: sum.wanted });
         }
-        let wanted = u64::from(super_block.group_count).saturating_mul(u64::from(super_block.group_inodes));
-        if u64::from(super_block.inode_count) != wanted {
-            let found = super_block.inode_count;
-            self.report.error("superblock", format_args!("{found} inodes, {wanted} in all groups"));
-        }
         let (len, wanted) = (self.reader.image.len(), super_block.offset(super_block.block_count));
         if len < wanted {
             self.report.error("superblock", format_args!("{wanted} bytes, but the image has {len}"));
+            self.is_damaged = true;
         }
         if crate::bytes::le16(&super_block.raw, 0x3a) & crate::disk::STATE_ERRORS != 0 {
             self.report.warn("superblock", "Linux found errors in the filesystem");

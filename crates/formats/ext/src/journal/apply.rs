@@ -1,15 +1,16 @@
 //! Changes of fast commits, applied in memory: inodes to an overlay, the rest beside the image.
 
 use super::fast_commit::Change;
+use super::run_map::RunMap;
 use crate::bytes::{field, le16, le32, put};
+use crate::corruption::Corruption;
 use crate::features::HUGE_FILE;
 use crate::inode::{BLOCK_FIELD_AT, BLOCK_FIELD_LEN, EXTENTS, INLINE};
-use crate::patches::Patches;
+use crate::patches::{DirPatch, Patches};
 use crate::reader::Reader;
 use crate::run::Run;
-use packfs_core::{FileType, Image, OverlayImage, Result, usize_of};
-use packfs_format::{InodeId, NameIndex};
-use std::collections::BTreeMap;
+use packfs_core::{ErrorKind, FileType, Image, OverlayImage, Result, usize_of};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -17,42 +18,82 @@ use std::sync::Arc;
 const GENERATION_AT: usize = 0x64;
 /// Header of an extent tree without extents: magic number, none of 4 rows.
 const NO_EXTENTS: [u8; 12] = [0x0a, 0xf3, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0];
+/// Most extents of all files that fast commits change.
+const RUNS_MAX: u64 = 1 << 22;
+
+/// Names, and the inodes they lead to.
+type Names = HashMap<Box<[u8]>, u32>;
+
+/// A filesystem with the changes of fast commits.
+pub(super) struct Applied {
+    pub(super) image: Arc<dyn Image>,
+    pub(super) patches: Patches,
+    /// Changes that were left out: they refer to something that cannot be read.
+    pub(super) left_out: u64,
+}
 
 struct Apply<'r> {
     reader: &'r Reader,
     /// Changed inodes, whole.
     inodes: BTreeMap<u32, Vec<u8>>,
-    patches: Patches,
-    names: NameIndex,
+    maps: BTreeMap<u32, RunMap>,
+    dirs: BTreeMap<u32, DirPatch>,
+    /// Names in the log, by directory.
+    asked: HashMap<u32, HashSet<Box<[u8]>>>,
+    /// Those that directories on disk have.
+    stored: HashMap<u32, Names>,
+    /// Blocks of directories that may still be listed: no more than the image has.
+    blocks_left: u64,
+    runs_left: u64,
 }
 
-/// Applies changes to a filesystem, in order.
-pub(super) fn apply(reader: &Reader, changes: Vec<Change>) -> Result<(Arc<dyn Image>, Patches)> {
-    let (inodes, patches) = (BTreeMap::new(), Patches::default());
-    let mut apply = Apply { reader, inodes, patches, names: NameIndex::new() };
-    for change in changes {
-        match change {
-            Change::Inode { inode, raw } => apply.inode(inode, &raw)?,
-            Change::Add { inode, run } => {
-                reader.check_blocks(inode, run.block, run.count)?;
-                let runs = apply.runs(inode)?;
-                cut(runs, run.first, run.count);
-                let at = runs.partition_point(|other| other.first < run.first);
-                runs.insert(at, run);
-            }
-            Change::Delete { inode, first, count } => cut(apply.runs(inode)?, first, count),
-            Change::Link { dir, inode, name, is_first } => apply.link(dir, inode, &name, is_first)?,
-            Change::Unlink { dir, name } => {
-                let patch = apply.patches.dirs.entry(dir).or_default();
-                patch.added.remove(&*name);
-                patch.removed.insert(name.into_vec());
-            }
+/// Applies changes to a filesystem, in order. As in Linux, those that refer to something that
+/// cannot be read are left out.
+pub(super) fn apply(reader: &Reader, changes: Vec<Change>) -> Result<Applied> {
+    let mut asked: HashMap<u32, HashSet<Box<[u8]>>> = HashMap::new();
+    for change in &changes {
+        if let Change::Link { dir, name, .. } | Change::Unlink { dir, name, .. } = change {
+            asked.entry(*dir).or_default().insert(name.clone());
         }
     }
-    apply.finish()
+    let mut apply = Apply {
+        reader,
+        inodes: BTreeMap::new(),
+        maps: BTreeMap::new(),
+        dirs: BTreeMap::new(),
+        asked,
+        stored: HashMap::new(),
+        blocks_left: reader.image.len().div_ceil(reader.super_block.block_len),
+        runs_left: RUNS_MAX,
+    };
+    let mut left_out = 0_u64;
+    for change in changes {
+        match apply.change(change) {
+            Err(error) if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
+                return Err(error);
+            }
+            outcome => left_out = left_out.saturating_add(u64::from(outcome.is_err())),
+        }
+    }
+    let (image, patches) = apply.finish()?;
+    Ok(Applied { image, patches, left_out })
 }
 
 impl Apply<'_> {
+    fn change(&mut self, change: Change) -> Result<()> {
+        match change {
+            Change::Inode { inode, raw } => self.inode(inode, &raw)?,
+            Change::Add { inode, run } => {
+                self.reader.check_blocks(inode, run.block, run.count)?;
+                self.runs(inode)?.put(run);
+            }
+            Change::Delete { inode, first, count } => self.runs(inode)?.cut(first, count),
+            Change::Link { dir, inode, name, is_first } => self.link(dir, inode, name, is_first)?,
+            Change::Unlink { dir, inode, name } => self.unlink(dir, inode, name)?,
+        }
+        Ok(())
+    }
+
     /// Returns the bytes of an inode with the changes so far.
     fn raw(&mut self, inode: u32) -> Result<&mut Vec<u8>> {
         let raw = match self.inodes.remove(&inode) {
@@ -62,85 +103,144 @@ impl Apply<'_> {
         Ok(self.inodes.entry(inode).or_insert(raw))
     }
 
-    /// Takes an inode, but where its blocks are: that is told by ranges.
+    /// Takes an inode. Places of blocks are told by ranges, and kept if it is still the same file.
     fn inode(&mut self, inode: u32, new: &[u8]) -> Result<()> {
         let raw = self.raw(inode)?;
+        let is_other = le32(raw, GENERATION_AT) != le32(new, GENERATION_AT);
         put(raw, 0, field(new, 0, BLOCK_FIELD_AT));
-        let behind = new.get(GENERATION_AT..).unwrap_or_default();
-        put(raw, GENERATION_AT, behind);
+        put(raw, GENERATION_AT, new.get(GENERATION_AT..).unwrap_or_default());
+        if is_other {
+            put(raw, BLOCK_FIELD_AT, &[0; BLOCK_FIELD_LEN]);
+        }
         let flags = le32(new, 0x20);
-        if flags & EXTENTS != 0 && field(raw, BLOCK_FIELD_AT, 2) != field(&NO_EXTENTS, 0, 2) {
-            put(raw, BLOCK_FIELD_AT, &NO_EXTENTS);
-        } else if flags & INLINE != 0 {
+        let file_type = FileType::from_mode_bits(u32::from(le16(new, 0)));
+        let is_file = matches!(file_type, Some(FileType::File | FileType::Directory));
+        if flags & EXTENTS != 0 {
+            if field(raw, BLOCK_FIELD_AT, 2) != field(&NO_EXTENTS, 0, 2) {
+                put(raw, BLOCK_FIELD_AT, &NO_EXTENTS);
+            }
+        } else if flags & INLINE != 0 || !is_file {
+            // Linux loses numbers of devices and short targets of links, which are there, too.
             put(raw, BLOCK_FIELD_AT, field(new, BLOCK_FIELD_AT, BLOCK_FIELD_LEN));
+        }
+        if is_other {
+            self.dirs.remove(&inode);
+            self.stored.remove(&inode);
+            self.maps.remove(&inode);
+            if flags & EXTENTS != 0 {
+                self.maps.insert(inode, RunMap::default());
+            }
         }
         Ok(())
     }
 
     /// Returns the places of an inode's blocks with the changes so far.
-    fn runs(&mut self, inode: u32) -> Result<&mut Vec<Run>> {
-        let runs = match self.patches.maps.remove(&inode) {
+    fn runs(&mut self, inode: u32) -> Result<&mut RunMap> {
+        let runs = match self.maps.remove(&inode) {
             Some(runs) => runs,
             None => self.stored_runs(inode)?,
         };
-        Ok(self.patches.maps.entry(inode).or_insert(runs))
+        Ok(self.maps.entry(inode).or_insert(runs))
     }
 
     /// Returns them as stored; none of an inode that is new.
-    fn stored_runs(&self, inode: u32) -> Result<Vec<Run>> {
-        let mut runs = Vec::new();
+    fn stored_runs(&mut self, inode: u32) -> Result<RunMap> {
+        let (mut runs, left) = (RunMap::default(), &mut self.runs_left);
         if let Ok(raw) = self.reader.used_inode(u64::from(inode))
             && raw.has(EXTENTS)
         {
+            let mut is_over = false;
             self.reader.runs(&raw, 0..u64::from(u32::MAX), &mut |run| {
-                runs.push(run);
-                ControlFlow::Continue(())
+                runs.put(run);
+                is_over = *left == 0;
+                *left = left.saturating_sub(1);
+                if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
+            if is_over {
+                return Err(Corruption::Journal { fault: "fast commits of too many extents" }.into());
+            }
         }
         Ok(runs)
     }
 
-    fn link(&mut self, dir: u32, inode: u32, name: &[u8], is_first: bool) -> Result<()> {
+    fn link(&mut self, dir: u32, inode: u32, name: Box<[u8]>, is_first: bool) -> Result<()> {
         if is_first {
             let raw = self.raw(inode)?;
             if FileType::from_mode_bits(u32::from(le16(raw, 0))) == Some(FileType::Directory) {
-                self.patches.dirs.entry(inode).or_default().is_new = true;
+                self.dirs.entry(inode).or_default().is_new = true;
             }
         }
-        let patch = self.patches.dirs.entry(dir).or_default();
-        if !patch.is_new && !patch.removed.contains(name) {
-            let raw = self.reader.dir(u64::from(dir))?;
-            let found = self.names.find(InodeId(u64::from(dir)), name, |add| {
-                self.reader.raw_entries(&raw, 0, &mut |entry| {
-                    if entry.inode != 0 {
-                        add(entry.name, InodeId(u64::from(entry.inode)));
-                    }
-                    ControlFlow::Continue(())
-                })
-            })?;
-            // The log had the name already.
-            if found.is_some() {
-                return Ok(());
-            }
+        let stored = self.stored_name(dir, &name)?;
+        let patch = self.dirs.entry(dir).or_default();
+        // The directory may have the name already.
+        if stored.is_none() || patch.removed.contains(&*name) {
+            patch.added.entry(name.into_vec()).or_insert(inode);
         }
-        patch.added.insert(name.to_vec(), inode);
         Ok(())
+    }
+
+    /// Removes a name, if it leads to the inode: the directory on disk may have a newer one.
+    fn unlink(&mut self, dir: u32, inode: u32, name: Box<[u8]>) -> Result<()> {
+        let stored = self.stored_name(dir, &name)?;
+        let patch = self.dirs.entry(dir).or_default();
+        if patch.added.get(&*name) == Some(&inode) {
+            patch.added.remove(&*name);
+        } else if stored == Some(inode) {
+            patch.removed.insert(name.into_vec());
+        }
+        Ok(())
+    }
+
+    /// Returns the inode that a name of a directory leads to on disk.
+    fn stored_name(&mut self, dir: u32, name: &[u8]) -> Result<Option<u32>> {
+        if self.dirs.get(&dir).is_some_and(|patch| patch.is_new) {
+            return Ok(None);
+        }
+        if !self.stored.contains_key(&dir) {
+            let names = self.list(dir)?;
+            self.stored.insert(dir, names);
+        }
+        Ok(self.stored.get(&dir).and_then(|names| names.get(name)).copied())
+    }
+
+    /// Lists the names of a directory that the log mentions.
+    fn list(&mut self, dir: u32) -> Result<Names> {
+        let raw = self.reader.dir(u64::from(dir))?;
+        let blocks = raw.len(&self.reader.super_block).checked_div(self.reader.super_block.block_len);
+        let left = self.blocks_left.checked_sub(blocks.unwrap_or(0));
+        self.blocks_left =
+            left.ok_or(Corruption::Journal { fault: "fast commits in too large directories" })?;
+        let (mut found, asked) = (Names::new(), self.asked.get(&dir));
+        let listed = self.reader.raw_entries(&raw, 0, &mut |entry| {
+            if entry.inode != 0 && asked.is_some_and(|names| names.contains(entry.name)) {
+                found.entry(entry.name.into()).or_insert(entry.inode);
+            }
+            ControlFlow::Continue(())
+        });
+        match listed {
+            Err(error) if error.kind() != ErrorKind::Corrupt => Err(error),
+            // A listing of the directory tells of its damage.
+            _ => Ok(found),
+        }
     }
 
     /// Puts the inodes into an overlay, with their sums.
     fn finish(mut self) -> Result<(Arc<dyn Image>, Patches)> {
         let reader = self.reader;
         let block_len = reader.super_block.block_len;
-        let mut blocks: BTreeMap<u64, Box<[u8]>> = BTreeMap::new();
-        for inode in self.patches.maps.keys().copied().collect::<Vec<_>>() {
-            let sectors = self.sectors(inode);
-            let raw = self.raw(inode)?;
-            let [a, b, c, d, high, ..] = sectors.to_le_bytes();
+        let maps: BTreeMap<u32, Vec<Run>> = std::mem::take(&mut self.maps)
+            .into_iter()
+            .map(|(inode, runs)| (inode, runs.into_runs()))
+            .collect();
+        for (inode, runs) in &maps {
+            let [a, b, c, d, high, ..] = sectors(runs, block_len).to_le_bytes();
+            let raw = self.raw(*inode)?;
             put(raw, 0x1c, &[a, b, c, d]);
             if reader.super_block.features.forbids(HUGE_FILE) {
                 put(raw, 0x74, &[high, 0]);
             }
         }
+        let mut blocks: BTreeMap<u64, Box<[u8]>> = BTreeMap::new();
         for (inode, mut raw) in self.inodes {
             if reader.sums.all {
                 let (sum, is_wide) = reader.sums.inode(inode, &raw);
@@ -163,58 +263,135 @@ impl Apply<'_> {
         for (number, bytes) in blocks {
             overlay.set_block(number, bytes);
         }
-        Ok((Arc::new(overlay), self.patches))
-    }
-
-    /// Returns the units of 512 bytes that a file's blocks take.
-    fn sectors(&self, inode: u32) -> u64 {
-        let runs = self.patches.runs(inode).unwrap_or_default();
-        let blocks = runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.count));
-        // Trees of more extents than an inode holds need blocks.
-        let rows = self.reader.super_block.block_len.saturating_sub(12) / 12;
-        let nodes = match runs.len() as u64 {
-            ..=4 => 0,
-            count => count.div_ceil(rows.max(1)),
-        };
-        blocks.saturating_add(nodes).saturating_mul(self.reader.super_block.block_len / 512)
+        Ok((Arc::new(overlay), Patches { maps, dirs: self.dirs }))
     }
 }
 
-/// Takes a range of blocks out of runs.
-fn cut(runs: &mut Vec<Run>, first: u64, count: u64) {
-    let end = first.saturating_add(count);
-    let mut kept = Vec::with_capacity(runs.len());
-    for run in runs.drain(..) {
-        let run_end = run.first.saturating_add(run.count);
-        if run.first < first {
-            kept.push(Run { count: run.count.min(first.saturating_sub(run.first)), ..run });
-        }
-        if run_end > end {
-            let skip = end.saturating_sub(run.first);
-            kept.push(Run {
-                first: run.first.saturating_add(skip),
-                count: run.count.saturating_sub(skip),
-                block: run.block.saturating_add(skip),
-                is_written: run.is_written,
-            });
-        }
-    }
-    *runs = kept;
+/// Returns the units of 512 bytes that a file's blocks take.
+fn sectors(runs: &[Run], block_len: u64) -> u64 {
+    let blocks = runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.count));
+    // Trees of more extents than an inode holds need blocks.
+    let rows = block_len.saturating_sub(12) / 12;
+    let nodes = match runs.len() as u64 {
+        ..=4 => 0,
+        count => count.div_ceil(rows.max(1)),
+    };
+    blocks.saturating_add(nodes).saturating_mul(block_len / 512)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::SuperBlock;
+    use packfs_core::MemoryImage;
+
+    /// With checksums and extents.
+    const EXT4: &[u8] = include_bytes!("../../../../../testdata/legacy/ext4.ext4");
+
+    fn reader() -> Reader {
+        let image = MemoryImage::new("ext4", EXT4.to_vec());
+        let super_block = SuperBlock::read(&image).unwrap();
+        Reader::new(Arc::new(image), super_block)
+    }
+
+    /// Returns the number of a name in the root directory.
+    fn number(reader: &Reader, name: &str) -> u32 {
+        let mut found = 0;
+        let visit = &mut |entry: crate::dir::RawEntry<'_>| {
+            found = if entry.name == name.as_bytes() { entry.inode } else { found };
+            ControlFlow::Continue(())
+        };
+        reader.raw_entries(&reader.dir(2).unwrap(), 0, visit).unwrap();
+        found
+    }
+
+    /// Applies changes; returns a reader of the result, and the number of changes left out.
+    fn applied(changes: Vec<Change>) -> (Reader, u64) {
+        let reader = reader();
+        let Applied { image, patches, left_out } = apply(&reader, changes).unwrap();
+        let mut after = Reader::new(image, reader.super_block);
+        after.patches = patches;
+        (after, left_out)
+    }
+
+    fn changed(inode: u32, change: impl FnOnce(&mut [u8])) -> Change {
+        let mut raw = reader().stored_inode(u64::from(inode)).unwrap().bytes().to_vec();
+        change(&mut raw);
+        Change::Inode { inode, raw: raw.into() }
+    }
+
+    fn names(reader: &Reader) -> Vec<(Vec<u8>, u64)> {
+        let mut found = Vec::new();
+        let visit = &mut |entry: packfs_format::DirEntry, _| {
+            found.push((entry.name, entry.id.0));
+            ControlFlow::Continue(())
+        };
+        reader.each_entry(&reader.dir(2).unwrap(), packfs_format::DirCursor(0), visit).unwrap();
+        found
+    }
+
+    fn runs(reader: &Reader, inode: u32) -> Vec<Run> {
+        let mut found = Vec::new();
+        let raw = reader.used_inode(u64::from(inode)).unwrap();
+        let visit = &mut |run| {
+            found.push(run);
+            ControlFlow::Continue(())
+        };
+        reader.runs(&raw, 0..u64::MAX, visit).unwrap();
+        found
+    }
 
     #[test]
-    fn a_range_is_cut_out_of_runs() {
-        let run = |first, count, block| Run { first, count, block, is_written: true };
-        let mut runs = vec![run(0, 10, 100), run(20, 10, 200), run(30, 5, 300)];
-        cut(&mut runs, 5, 20);
-        assert_eq!(runs, [run(0, 5, 100), run(25, 5, 205), run(30, 5, 300)]);
-        cut(&mut runs, 1, 2);
-        assert_eq!(runs, [run(0, 1, 100), run(3, 2, 103), run(25, 5, 205), run(30, 5, 300)]);
-        cut(&mut runs, 0, 100);
-        assert!(runs.is_empty());
+    fn a_file_has_no_blocks_of_another_whose_inode_it_took() {
+        let inode = number(&reader(), "pieces");
+        assert!(!runs(&reader(), inode).is_empty());
+        let (same, _) = applied(vec![changed(inode, |raw| put(raw, 4, &[1, 0, 0, 0]))]);
+        assert_eq!(runs(&same, inode), runs(&reader(), inode));
+        let (other, _) = applied(vec![changed(inode, |raw| put(raw, GENERATION_AT, &[9, 9, 9, 9]))]);
+        assert_eq!(runs(&other, inode), []);
+        assert_eq!(other.used_inode(u64::from(inode)).unwrap().sectors(&other.super_block), 0);
+    }
+
+    #[test]
+    fn devices_and_short_targets_are_those_of_the_commit() {
+        let inode = number(&reader(), "pieces");
+        let (after, _) = applied(vec![changed(inode, |raw| {
+            put(raw, 0, &[0, 0x60]);
+            put(raw, 0x20, &[0; 4]);
+            put(raw, BLOCK_FIELD_AT, &[0; BLOCK_FIELD_LEN]);
+            put(raw, BLOCK_FIELD_AT + 4, &[7, 8]);
+        })]);
+        let device = after.used_inode(u64::from(inode)).unwrap().device();
+        assert_eq!((device.major, device.minor), (8, 7));
+    }
+
+    #[test]
+    fn a_name_is_removed_if_it_leads_to_the_inode() {
+        let (before, hello) = (names(&reader()), number(&reader(), "hello"));
+        let unlink = |inode| Change::Unlink { dir: 2, inode, name: b"hello"[..].into() };
+        let link = |inode| Change::Link { dir: 2, inode, name: b"hello"[..].into(), is_first: false };
+        assert_eq!(names(&applied(vec![unlink(hello + 1)]).0), before);
+        let without: Vec<_> = before.iter().filter(|row| row.0 != b"hello").cloned().collect();
+        assert_eq!(names(&applied(vec![unlink(hello)]).0), without);
+        // Renamed over: the old name is gone, and another inode has it.
+        let data = number(&reader(), "data");
+        let renamed = names(&applied(vec![unlink(hello), link(data), unlink(hello)]).0);
+        assert_eq!(renamed.last().unwrap(), &(b"hello".to_vec(), u64::from(data)));
+        assert_eq!(names(&applied(vec![link(data)]).0), before);
+    }
+
+    #[test]
+    fn changes_of_what_cannot_be_read_are_left_out() {
+        let name: Box<[u8]> = b"new"[..].into();
+        let (after, left_out) = applied(vec![
+            Change::Link { dir: 11_111, inode: 12, name: name.clone(), is_first: false },
+            Change::Inode { inode: 0, raw: vec![0; 128].into() },
+            Change::Add { inode: 12, run: Run { first: 0, count: 0, block: 50, is_written: true } },
+            Change::Add { inode: 12, run: Run { first: 0, count: 9, block: 1 << 40, is_written: true } },
+            Change::Unlink { dir: 12_345, inode: 12, name: name.clone() },
+            Change::Link { dir: 2, inode: number(&reader(), "data"), name, is_first: false },
+        ]);
+        assert_eq!(left_out, 5);
+        assert_eq!(names(&after).len(), names(&reader()).len() + 1);
     }
 }

@@ -9,8 +9,8 @@ use packfs_format::crc32c;
 
 /// Bytes of tag and length.
 const HEAD_LEN: usize = 4;
-/// Bytes of an inode that every filesystem stores.
-const INODE_LEN_MIN: usize = 128;
+/// Bytes of the shortest record of an inode: its number, and what every filesystem stores.
+const INODE_RECORD_LEN_MIN: usize = 132;
 
 const ADD_RANGE: u16 = 1;
 const DELETE_RANGE: u16 = 2;
@@ -33,8 +33,8 @@ pub(super) enum Change {
     Delete { inode: u32, first: u64, count: u64 },
     /// A name; `is_first` for the first one of an inode.
     Link { dir: u32, inode: u32, name: Box<[u8]>, is_first: bool },
-    /// A name that is gone.
-    Unlink { dir: u32, name: Box<[u8]> },
+    /// A name of an inode that is gone.
+    Unlink { dir: u32, inode: u32, name: Box<[u8]> },
 }
 
 /// Changes of commits that are complete.
@@ -42,6 +42,8 @@ pub(super) enum Change {
 pub(super) struct Commits {
     pub(super) count: u64,
     pub(super) changes: Vec<Change>,
+    /// Set if the first one is damaged, so that Linux refuses the filesystem.
+    pub(super) is_damaged: bool,
 }
 
 /// Finds the commits that follow the last transaction of the log.
@@ -52,6 +54,10 @@ pub(super) fn scan(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits>
     let inode_len_max = reader.super_block.inode_len.saturating_add(4);
     for block in log.fast.clone() {
         let bytes = log.read(block)?;
+        // What does not begin with a head was left from before.
+        if block == log.fast.start && le16(&bytes, 0) != HEAD {
+            return Ok(found);
+        }
         let mut at = 0_usize;
         while at.saturating_add(HEAD_LEN) <= bytes.len() {
             let record = bytes.get(at..).unwrap_or_default();
@@ -64,6 +70,7 @@ pub(super) fn scan(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits>
                 TAIL => {
                     let covered = whole.get(..HEAD_LEN.saturating_add(4)).unwrap_or_default();
                     if le32(value, 0) != sequence || le32(value, 4) != crc32c(sum, covered) {
+                        found.is_damaged = found.count == 0;
                         return Ok(found);
                     }
                     sum = 0;
@@ -99,7 +106,7 @@ fn is_length_of(tag: u16, len: usize, inode_len_max: usize) -> bool {
         ADD_RANGE => len == 16,
         DELETE_RANGE => len == 12,
         CREATE | LINK | UNLINK => (9..=8 + 255).contains(&len),
-        INODE => (INODE_LEN_MIN..=inode_len_max).contains(&len),
+        INODE => (INODE_RECORD_LEN_MIN..=inode_len_max).contains(&len),
         PAD => true,
         TAIL => len >= 8,
         HEAD => len == 8,
@@ -130,7 +137,7 @@ fn change(tag: u16, value: &[u8]) -> Option<Change> {
             name: value.get(8..)?.into(),
             is_first: tag == CREATE,
         },
-        UNLINK => Change::Unlink { dir: inode, name: value.get(8..)?.into() },
+        UNLINK => Change::Unlink { dir: inode, inode: le32(value, 4), name: value.get(8..)?.into() },
         INODE => Change::Inode { inode, raw: value.get(4..)?.into() },
         _ => return None,
     })

@@ -20,6 +20,8 @@ const SUPER_SUM_AT: usize = 0xfc;
 const CRC32C: u8 = 4;
 /// Blocks of fast commits where the superblock names none.
 const FAST_BLOCKS: u64 = 256;
+/// Most blocks of a log: mke2fs makes logs of at most 10,240,000.
+const BLOCKS_MAX: u64 = 1 << 24;
 /// Fewest blocks of a log beside them.
 const BLOCKS_MIN: u64 = 1024;
 
@@ -35,7 +37,7 @@ const SUMS_V1: u32 = 0x1;
 
 /// A log, its superblock checked.
 pub(super) struct Log {
-    image: Arc<dyn Image>,
+    pub(super) image: Arc<dyn Image>,
     block_len: u64,
     /// Places of the blocks, in order.
     runs: Vec<Run>,
@@ -62,6 +64,10 @@ impl Log {
         let raw = reader.used_inode(u64::from(inode)).map_err(hint)?;
         let block_len = reader.super_block.block_len;
         let count = raw.len(&reader.super_block).checked_div(block_len).unwrap_or(0);
+        if count > BLOCKS_MAX {
+            let what = "number of blocks";
+            return Err(Corruption::JournalFigure { what, found: count, max: BLOCKS_MAX }.into());
+        }
         let mut runs = Vec::new();
         let mut next = 0;
         let walked = reader.runs(&raw, 0..count, &mut |run| {
@@ -73,6 +79,9 @@ impl Log {
         walked.map_err(hint)?;
         if next < count || count == 0 {
             return Err(Corruption::Journal { fault: "a log with holes" }.into());
+        }
+        if lie_over_each_other(&runs) {
+            return Err(Corruption::Journal { fault: "a log of blocks that lie over each other" }.into());
         }
         Log::open(Arc::clone(&reader.image), block_len, runs, None)
     }
@@ -119,7 +128,7 @@ impl Log {
             return Err(Corruption::Journal { fault: "blocks of another size than the filesystem's" }.into());
         }
         let blocks = self.runs.last().map_or(0, |run| run.first.saturating_add(run.count));
-        let len = limited("number of blocks", be32(raw, 0x10), blocks)?;
+        let len = limited("number of blocks", be32(raw, 0x10), blocks.min(BLOCKS_MAX))?;
         let first = limited("first block", be32(raw, 0x14), len.saturating_sub(1))?;
         if first == 0 {
             return Err(Corruption::Journal { fault: "a log that begins with its superblock" }.into());
@@ -237,5 +246,25 @@ impl Log {
     /// Returns the checksum of a tag.
     pub(super) fn tag_sum(&self, tag: &[u8]) -> u32 {
         if self.has(SUMS_V3) { be32(tag, 12) } else { u32::from(be16(tag, 4)) }
+    }
+}
+
+/// Returns true if blocks are places of several blocks of the log: few of them could be many then.
+fn lie_over_each_other(runs: &[Run]) -> bool {
+    let mut places: Vec<_> = runs.iter().map(|run| packfs_core::range_at(run.block, run.count)).collect();
+    places.sort_unstable_by_key(|place| place.start);
+    !places.is_sorted_by(|place, next| place.end <= next.start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_one_place_of_a_log() {
+        let run = |first, block| Run { first, count: 10, block, is_written: true };
+        assert!(!lie_over_each_other(&[run(0, 100), run(10, 50), run(20, 110)]));
+        assert!(lie_over_each_other(&[run(0, 100), run(10, 50), run(20, 109)]));
+        assert!(lie_over_each_other(&[run(0, 100), run(10, 100)]));
     }
 }

@@ -5,17 +5,18 @@
 mod apply;
 mod fast_commit;
 mod log;
+mod run_map;
 mod scan;
 
 use crate::bytes::{field, le32};
 use crate::corruption::{Corruption, READ_WITHOUT};
 use crate::disk::{SUPER_AT, SuperBlock};
-use crate::features::{FAST_COMMIT, Features, JOURNAL_DEV};
+use crate::features::{Features, JOURNAL_DEV};
 use crate::patches::Patches;
 use crate::reader::Reader;
+use fast_commit::Commits;
 use log::Log;
 use packfs_core::{Error, Image, OverlayImage, Result};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// First bytes of every block that describes others.
@@ -24,22 +25,35 @@ const MAGIC: u32 = 0xc03b_3998;
 /// An image with the changes of its journal.
 pub(crate) struct Replayed {
     pub(crate) image: Arc<dyn Image>,
+    pub(crate) super_block: SuperBlock,
     pub(crate) patches: Patches,
     transactions: u64,
     fast_commits: u64,
+    /// Changes of blocks behind the end of the image.
+    behind: u64,
+    /// Changes of fast commits that were left out.
+    left_out: u64,
+    /// Set if the first fast commit is damaged.
+    is_damaged: bool,
 }
 
 impl Replayed {
-    /// Returns the sentence that the user is told.
-    pub(crate) fn warning(&self) -> String {
-        let fast = match self.fast_commits {
+    /// Returns what the user is told.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let Replayed { transactions, fast_commits, behind, left_out, .. } = self;
+        let fast = match fast_commits {
             0 => String::new(),
             count => format!(", {count} fast commits"),
         };
-        format!(
-            "journal replayed in memory ({} transactions{fast}); the image is unchanged",
-            self.transactions
-        )
+        let replayed =
+            format!("journal replayed in memory ({transactions} transactions{fast}); the image is unchanged");
+        let rows = [
+            (transactions.saturating_add(*fast_commits) > 0, replayed),
+            (*behind > 0, format!("journal: {behind} changed blocks lie behind the end of the image")),
+            (*left_out > 0, format!("journal: {left_out} changes refer to something that cannot be read")),
+            (self.is_damaged, "journal: the first fast commit is damaged; Linux refuses to mount".into()),
+        ];
+        rows.into_iter().filter(|row| row.0).map(|(_, text)| text).collect()
     }
 }
 
@@ -52,63 +66,81 @@ pub(crate) fn replay(reader: &Reader, devices: &[Arc<dyn Image>]) -> Result<Opti
     if log.start == 0 {
         return Ok(None);
     }
-    let found = scan::scan(&log, reader)?;
-    let mut overlay = OverlayImage::new(Arc::clone(&reader.image), reader.super_block.block_len);
-    let revoked = scan::revoked(&log, &found)?;
-    apply_data(&log, &found, &revoked, &mut overlay)?;
-    let mut replayed = Replayed {
-        image: Arc::clone(&reader.image),
-        patches: Patches::default(),
-        transactions: found.transactions,
-        fast_commits: 0,
-    };
-    if !overlay.is_unchanged() {
-        replayed.image = Arc::new(overlay);
-    }
-    if reader.super_block.features.has(FAST_COMMIT) && log.has(log::FAST_COMMIT) {
-        let commits = fast_commit::scan(&log, reader, found.next_sequence)?;
-        if commits.count > 0 {
-            let super_block = SuperBlock::read(&*replayed.image)?;
-            let reader = Reader::new(Arc::clone(&replayed.image), super_block);
-            replayed.fast_commits = commits.count;
-            (replayed.image, replayed.patches) = apply::apply(&reader, commits.changes)?;
-        }
-    }
-    let is_changed = replayed.transactions > 0 || replayed.fast_commits > 0;
-    Ok(is_changed.then_some(replayed))
+    replay_log(reader, &log).map_err(|error| match error.hints().iter().any(|hint| hint == READ_WITHOUT) {
+        true => error,
+        false => error.hint(READ_WITHOUT),
+    })
 }
 
-/// Puts data of the log over the image, except what was revoked later.
-fn apply_data(
-    log: &Log,
-    found: &scan::Found,
-    revoked: &HashMap<u64, u32>,
-    overlay: &mut OverlayImage,
-) -> Result<()> {
-    for data in &found.data {
+fn replay_log(reader: &Reader, log: &Log) -> Result<Option<Replayed>> {
+    let found = scan::scan(log)?;
+    let mut overlay = OverlayImage::new(Arc::clone(&reader.image), reader.super_block.block_len);
+    let behind = apply_data(log, &found, reader, &mut overlay)?;
+    let mut image = Arc::clone(&reader.image);
+    if !overlay.is_unchanged() {
+        image = Arc::new(overlay);
+    }
+    // Also of a filesystem without the feature: the journal may be of the time before.
+    let commits = match log.has(log::FAST_COMMIT) {
+        true => fast_commit::scan(log, reader, found.next_sequence)?,
+        false => Commits::default(),
+    };
+    let mut super_block = SuperBlock::read(&*image)?;
+    let (mut patches, mut left_out) = (Patches::default(), 0);
+    if commits.count > 0 {
+        let applied = apply::apply(&Reader::new(Arc::clone(&image), super_block), commits.changes)?;
+        (image, patches, left_out) = (applied.image, applied.patches, applied.left_out);
+        super_block = SuperBlock::read(&*image)?;
+    }
+    let is_changed = found.transactions > 0 || commits.count > 0 || commits.is_damaged;
+    Ok(is_changed.then_some(Replayed {
+        image,
+        super_block,
+        patches,
+        transactions: found.transactions,
+        fast_commits: commits.count,
+        behind,
+        left_out,
+        is_damaged: commits.is_damaged,
+    }))
+}
+
+/// Puts data of the log over the image, except what was revoked later. Returns the number of blocks
+/// that the image does not have: it may have been cut. The filesystem may have grown.
+fn apply_data(log: &Log, found: &scan::Found, reader: &Reader, overlay: &mut OverlayImage) -> Result<u64> {
+    let revoked = scan::revoked(log, found)?;
+    let end = reader.image.len().div_ceil(reader.super_block.block_len);
+    let mut behind = 0_u64;
+    let mut rows: Vec<_> = found.data.values().collect();
+    rows.sort_unstable_by_key(|data| data.block);
+    for data in rows {
         let is_revoked =
             revoked.get(&data.target).is_some_and(|sequence| !scan::is_after(data.sequence, *sequence));
         if is_revoked {
             continue;
         }
-        let is_read = data.is_escaped || log.has_sums() || log.is_external;
-        let bytes = if is_read { Some(log.read(data.block)?) } else { None };
+        if data.target >= end {
+            behind = behind.saturating_add(1);
+            continue;
+        }
+        let bytes = if data.is_escaped || log.has_sums() { Some(log.read(data.block)?) } else { None };
         if let Some(bytes) = &bytes
             && !log.is_sum_of(data.sum, data.sequence, bytes)
         {
             return Err(Corruption::JournalSum { block: data.block, what: "data" }.into());
         }
-        match bytes {
-            Some(mut bytes) if data.is_escaped || log.is_external => {
-                if data.is_escaped {
-                    crate::bytes::put(&mut bytes, 0, &MAGIC.to_be_bytes());
-                }
+        match bytes.filter(|_| data.is_escaped) {
+            Some(mut bytes) => {
+                crate::bytes::put(&mut bytes, 0, &MAGIC.to_be_bytes());
                 overlay.set_block(data.target, bytes);
             }
-            _ => overlay.move_block(data.target, log.offset(data.block)?),
+            None if log.is_external => {
+                overlay.take_block(data.target, &log.image, log.offset(data.block)?);
+            }
+            None => overlay.move_block(data.target, log.offset(data.block)?),
         }
     }
-    Ok(())
+    Ok(behind)
 }
 
 /// Finds the journal on a device of its own.

@@ -6,9 +6,10 @@ use super::MAGIC;
 use super::log::{ASYNC_COMMIT, BITS_64, Log, SUMS_V3};
 use crate::bytes::{be16, be32, be64, joined, u8_at};
 use crate::corruption::Corruption;
-use crate::reader::Reader;
 use packfs_core::Result;
-use std::collections::{HashMap, HashSet};
+use std::array;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 const DESCRIPTOR: u32 = 1;
 const COMMIT: u32 = 2;
@@ -43,7 +44,8 @@ pub(super) struct Found {
     pub(super) transactions: u64,
     /// Number of the transaction after the last one.
     pub(super) next_sequence: u32,
-    pub(super) data: Vec<Data>,
+    /// Last contents of each block: those before it are overwritten, or revoked with it.
+    pub(super) data: HashMap<u64, Data>,
     /// Blocks that list revoked blocks, and their transactions.
     revokes: Vec<(u64, u32)>,
 }
@@ -56,6 +58,8 @@ pub(super) fn is_after(sequence: u32, other: u32) -> bool {
 struct Scan<'l> {
     log: &'l Log,
     found: Found,
+    /// Blocks of the transaction, which may not be complete.
+    data: Vec<Data>,
     /// Blocks that are not yet looked at.
     left: u64,
     /// Old checksum of the transaction.
@@ -63,21 +67,20 @@ struct Scan<'l> {
     /// Set if a block of the transaction has a wrong checksum: it may be of an older log.
     is_doubtful: bool,
     last_commit_time: u64,
-    /// End of the blocks of the filesystem.
-    blocks_end: u64,
 }
 
 /// Finds the transactions.
-pub(super) fn scan(log: &Log, reader: &Reader) -> Result<Found> {
-    let found = Found { transactions: 0, next_sequence: log.sequence, data: Vec::new(), revokes: Vec::new() };
+pub(super) fn scan(log: &Log) -> Result<Found> {
+    let (data, revokes) = (HashMap::new(), Vec::new());
+    let found = Found { transactions: 0, next_sequence: log.sequence, data, revokes };
     let mut scan = Scan {
         log,
         found,
+        data: Vec::new(),
         left: log.end.saturating_sub(log.first),
         sum: !0,
         is_doubtful: false,
         last_commit_time: 0,
-        blocks_end: reader.super_block.block_count,
     };
     scan.go()?;
     Ok(scan.found)
@@ -86,8 +89,8 @@ pub(super) fn scan(log: &Log, reader: &Reader) -> Result<Found> {
 impl Scan<'_> {
     fn go(&mut self) -> Result<()> {
         let mut at = self.log.start;
-        // What belongs to complete transactions.
-        let (mut data_len, mut revokes_len) = (0, 0);
+        // Those that belong to complete transactions.
+        let mut revokes_len = 0;
         while self.spend(1) {
             let bytes = self.log.read(at)?;
             let block = at;
@@ -98,7 +101,7 @@ impl Scan<'_> {
             match be32(&bytes, 4) {
                 DESCRIPTOR => {
                     self.is_doubtful |= !self.is_tail_right(&bytes);
-                    let Some(next) = self.descriptor(&bytes, block, at)? else { break };
+                    let Some(next) = self.descriptor(&bytes, at)? else { break };
                     at = next;
                 }
                 REVOKE => {
@@ -109,22 +112,16 @@ impl Scan<'_> {
                     if !self.commit(&bytes, block)? {
                         break;
                     }
-                    (data_len, revokes_len) = (self.found.data.len(), self.found.revokes.len());
+                    self.found.data.extend(self.data.drain(..).map(|data| (data.target, data)));
+                    revokes_len = self.found.revokes.len();
                     self.found.transactions = self.found.transactions.saturating_add(1);
                     self.found.next_sequence = self.found.next_sequence.wrapping_add(1);
                 }
                 _ => break,
             }
         }
-        self.found.data.truncate(data_len);
         self.found.revokes.truncate(revokes_len);
-        let wrong = self.found.data.iter().find(|data| data.target >= self.blocks_end);
-        match wrong {
-            Some(Data { block, target, .. }) => {
-                Err(Corruption::JournalTarget { block: *block, found: *target, end: self.blocks_end }.into())
-            }
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn spend(&mut self, count: u64) -> bool {
@@ -138,7 +135,7 @@ impl Scan<'_> {
     }
 
     /// Takes the data that a descriptor lists, which follow it; returns the block behind them.
-    fn descriptor(&mut self, bytes: &[u8], block: u64, mut at: u64) -> Result<Option<u64>> {
+    fn descriptor(&mut self, bytes: &[u8], mut at: u64) -> Result<Option<u64>> {
         let tail_len = if self.log.has_sums() { TAIL_LEN } else { 0 };
         let end = bytes.len().saturating_sub(tail_len);
         let tag_len = self.log.tag_len();
@@ -158,7 +155,7 @@ impl Scan<'_> {
             if !self.spend(1) {
                 return Ok(None);
             }
-            self.found.data.push(Data {
+            self.data.push(Data {
                 sequence: self.found.next_sequence,
                 target: joined(be32(tag, 0), high),
                 block: at,
@@ -174,8 +171,6 @@ impl Scan<'_> {
                 break;
             }
         }
-        // A descriptor of nothing is none.
-        let _ = block;
         Ok(Some(at))
     }
 
@@ -207,7 +202,6 @@ impl Scan<'_> {
 
 /// Returns revoked blocks among those of the log, with the last transaction that revokes them.
 pub(super) fn revoked(log: &Log, found: &Found) -> Result<HashMap<u64, u32>> {
-    let targets: HashSet<u64> = found.data.iter().map(|data| data.target).collect();
     let mut revoked = HashMap::new();
     let record_len = if log.has(BITS_64) { 8 } else { 4 };
     for (block, sequence) in &found.revokes {
@@ -222,7 +216,7 @@ pub(super) fn revoked(log: &Log, found: &Found) -> Result<HashMap<u64, u32>> {
         let records = bytes.get(HEAD_LEN.saturating_add(4)..end).unwrap_or_default();
         for record in records.chunks_exact(record_len) {
             let target = if record_len == 8 { be64(record, 0) } else { u64::from(be32(record, 0)) };
-            if targets.contains(&target) {
+            if found.data.contains_key(&target) {
                 let last = revoked.entry(target).or_insert(*sequence);
                 if is_after(*sequence, *last) {
                     *last = *sequence;
@@ -233,12 +227,22 @@ pub(super) fn revoked(log: &Log, found: &Found) -> Result<HashMap<u64, u32>> {
     Ok(revoked)
 }
 
-/// CRC-32 with the most significant bit first, as Linux's `crc32_be()`.
-fn crc32_be(seed: u32, bytes: &[u8]) -> u32 {
-    bytes.iter().fold(seed, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| {
+/// Sums of single bytes.
+static CRC32_TABLE: LazyLock<[u32; 256]> = LazyLock::new(|| {
+    array::from_fn(|byte| {
+        (0..8).fold(u32::from(byte.to_le_bytes()[0]) << 24, |sum, _| {
             if sum & 0x8000_0000 == 0 { sum << 1 } else { sum << 1 ^ 0x04c1_1db7 }
         })
+    })
+});
+
+/// CRC-32 with the most significant bit first, as Linux's `crc32_be()`.
+fn crc32_be(seed: u32, bytes: &[u8]) -> u32 {
+    let table = &*CRC32_TABLE;
+    bytes.iter().fold(seed, |sum, byte| {
+        let [high, ..] = sum.to_be_bytes();
+        let row = table.get(usize::from(high ^ byte)).copied().unwrap_or(0);
+        sum << 8 ^ row
     })
 }
 

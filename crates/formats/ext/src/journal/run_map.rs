@@ -1,0 +1,73 @@
+//! Runs of a file that change: ranges are cut out and put in.
+
+use crate::run::Run;
+use std::collections::BTreeMap;
+
+/// Runs by their first block; none overlaps another.
+#[derive(Debug, Default)]
+pub(super) struct RunMap(BTreeMap<u64, Run>);
+
+impl RunMap {
+    /// Puts a run in place of those that it overlaps.
+    pub(super) fn put(&mut self, run: Run) {
+        self.cut(run.first, run.count);
+        self.0.insert(run.first, run);
+    }
+
+    /// Takes a range of blocks out.
+    pub(super) fn cut(&mut self, first: u64, count: u64) {
+        let end = first.saturating_add(count);
+        if let Some((_, before)) = self.0.range_mut(..first).next_back() {
+            let whole = *before;
+            before.count = before.count.min(first.saturating_sub(before.first));
+            self.keep_behind(whole, end);
+        }
+        while let Some((at, run)) = self.0.range(first..end).next().map(|(at, run)| (*at, *run)) {
+            self.0.remove(&at);
+            self.keep_behind(run, end);
+        }
+    }
+
+    /// Keeps the part of a run that lies behind a range.
+    fn keep_behind(&mut self, run: Run, end: u64) {
+        let skip = end.saturating_sub(run.first);
+        if let Some(count) = run.count.checked_sub(skip).filter(|count| *count > 0) {
+            let (first, block) = (run.first.saturating_add(skip), run.block.saturating_add(skip));
+            self.0.insert(first, Run { first, count, block, is_written: run.is_written });
+        }
+    }
+
+    /// Returns the runs in order.
+    pub(super) fn into_runs(self) -> Vec<Run> {
+        self.0.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_cut_out_of_runs() {
+        let run = |first, count, block| Run { first, count, block, is_written: true };
+        let after = |cuts: &[(u64, u64)]| {
+            let mut runs = RunMap::default();
+            [run(0, 10, 100), run(20, 10, 200), run(30, 5, 300)].into_iter().for_each(|run| runs.put(run));
+            cuts.iter().for_each(|(first, count)| runs.cut(*first, *count));
+            runs.into_runs()
+        };
+        assert_eq!(after(&[(5, 20)]), [run(0, 5, 100), run(25, 5, 205), run(30, 5, 300)]);
+        assert_eq!(after(&[(1, 2), (20, 15)]), [run(0, 1, 100), run(3, 7, 103)]);
+        assert_eq!(after(&[(0, 100)]), []);
+        assert_eq!(after(&[(35, 100), (10, 10)]).len(), 3);
+    }
+
+    #[test]
+    fn many_changes_of_one_file_take_little_time() {
+        let mut runs = RunMap::default();
+        for index in 0..200_000_u64 {
+            runs.put(Run { first: index * 2 % 200_001, count: 1, block: index, is_written: true });
+        }
+        assert_eq!(runs.into_runs().len(), 200_000);
+    }
+}
