@@ -203,7 +203,10 @@ mod tests {
         ("cramfs", "superblock, inode, name, block pointer, block length"),
         ("romfs", "superblock, header, name"),
         ("ext4", "superblock, descriptor, inode, block field, attributes, node, entry"),
-        ("xfs", "superblock, group header, inode, fork, directory, hash tree, extent tree, tree"),
+        (
+            "xfs",
+            "superblock, group header, inode, fork, directory, hash tree, extent tree, tree, log, operation, change",
+        ),
         ("btrfs", "superblock, block, pointer, item, inode, entry, extent, root, chunk, reference"),
         (
             "iso9660",

@@ -3,6 +3,8 @@
 /// Tags of a named user and a named group; the entries of all others have no id.
 const USER: u32 = 0x02;
 const GROUP: u32 = 0x08;
+/// Every tag: owner, user, group of the file, group, mask, and others.
+const TAGS: [u32; 6] = [0x01, USER, 0x04, GROUP, 0x10, 0x20];
 /// Id of an entry without one.
 const NO_ID: u32 = u32::MAX;
 /// Version of the form that Linux shows.
@@ -10,8 +12,8 @@ const VERSION: u32 = 2;
 
 /// Turns `trusted.SGI_ACL_FILE` and `trusted.SGI_ACL_DEFAULT` into the value of
 /// `system.posix_acl_access` and `system.posix_acl_default`
-/// (`include/uapi/linux/posix_acl_xattr.h`); `None` if its length is not that of its entries. An
-/// entry has tag, id, and permissions.
+/// (`include/uapi/linux/posix_acl_xattr.h`); `None` if its length is not that of its entries, or
+/// for an unknown tag. An entry has tag, id, and permissions.
 pub(crate) fn shown(stored: &[u8]) -> Option<Vec<u8>> {
     let (count, entries) = stored.split_first_chunk::<4>()?;
     let (entries, rest) = entries.as_chunks::<12>();
@@ -25,6 +27,9 @@ pub(crate) fn shown(stored: &[u8]) -> Option<Vec<u8>> {
         let [t0, t1, t2, t3, i0, i1, i2, i3, p0, p1, _, _] = *entry;
         let tag = u32::from_be_bytes([t0, t1, t2, t3]);
         let id = u32::from_be_bytes([i0, i1, i2, i3]);
+        if !TAGS.contains(&tag) {
+            return None;
+        }
         value.extend_from_slice(&u16::try_from(tag).ok()?.to_le_bytes());
         value.extend_from_slice(&u16::from_be_bytes([p0, p1]).to_le_bytes());
         value.extend_from_slice(&if matches!(tag, USER | GROUP) { id } else { NO_ID }.to_le_bytes());

@@ -8,7 +8,7 @@ use crate::features;
 use crate::inode::{DiskInode, Fork, Form};
 use crate::mapping::Mapping;
 use crate::volume::XfsVolume;
-use packfs_core::{Result, Xattrs, usize_of};
+use packfs_core::{ErrorKind, Result, Xattrs, escaped, usize_of};
 use packfs_format::{FaultPlace, InodeId};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -56,6 +56,15 @@ impl RawAttr<'_> {
         self.flags & (PARENT | VERITY | INCOMPLETE) == 0
     }
 
+    /// Returns the bytes that it takes in its leaf, at least.
+    fn len(&self) -> usize {
+        let len = self.name.len().saturating_add(3);
+        match self.value {
+            RawValue::Here(value) => len.saturating_add(value.len()),
+            RawValue::Blocks { .. } => len,
+        }
+    }
+
     /// Returns its full name.
     fn full_name(&self) -> Vec<u8> {
         let prefix: &[u8] = match self.flags & (ROOT | SECURE) {
@@ -89,11 +98,15 @@ impl XfsVolume {
             return Ok(true);
         }
         let mut is_any = false;
-        self.each_attr(inode, &mut |attr| {
+        let walked = self.each_attr(inode, &mut |attr| {
             is_any = attr.is_shown();
             Ok(if is_any { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        })?;
-        Ok(is_any)
+        });
+        match walked {
+            // Damage is for the caller who asks for the attributes.
+            Err(error) if error.kind() == ErrorKind::Corrupt => Ok(true),
+            walked => walked.map(|()| is_any),
+        }
     }
 
     /// Implements [`packfs_format::Volume::xattrs`].
@@ -109,7 +122,9 @@ impl XfsVolume {
             }
             let mut value = match attr.value {
                 RawValue::Here(value) => value.to_vec(),
-                RawValue::Blocks { first, len } => self.attr_value(&inode, first, len)?,
+                RawValue::Blocks { first, len } => self
+                    .attr_value(&inode, first, len)
+                    .map_err(|error| error.at(format_args!("\"{}\"", escaped(&attr.full_name()))))?,
             };
             total = total.saturating_add((value.len() as u64).saturating_add(attr.name.len() as u64));
             if total > TOTAL_MAX {
@@ -188,6 +203,8 @@ impl XfsVolume {
         if usize::from(count) > max {
             return Err(Corruption::Records { place, found: count.into(), max: max as u64 }.into());
         }
+        // Entries do not overlap: the shortest takes 3 bytes beside its name and its value.
+        let mut left = bytes.len();
         for index in 0..usize::from(count) {
             let at = usize::saturating_add(entries_at, index.saturating_mul(8));
             let (from, flags) =
@@ -196,6 +213,10 @@ impl XfsVolume {
                 return Err(Corruption::AttrFlags { place, index: index as u64, found: flags }.into());
             }
             let attr = leaf_attr(bytes, from, flags);
+            let attr = attr.and_then(|attr| {
+                left = left.checked_sub(attr.len())?;
+                Some(attr)
+            });
             let attr = attr.ok_or(Corruption::AttrEntry { place, index: index as u64 })?;
             if visit(attr)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -308,6 +329,9 @@ fn each_short_attr(inode: &DiskInode, visit: &mut Visit<'_>) -> Result<()> {
         let flags = byte(bytes, at.saturating_add(2));
         let name_at = at.saturating_add(3);
         let value_at = name_at.saturating_add(name_len.into());
+        if flags & ROOT != 0 && flags & SECURE != 0 {
+            return Err(Corruption::ShortFlags { ino: inode.ino, found: flags }.into());
+        }
         let name = part(bytes, name_at, name_len.into()).ok_or(fault)?;
         let value = part(bytes, value_at, value_len.into()).ok_or(fault)?;
         if visit(RawAttr { flags, name, value: RawValue::Here(value) })?.is_break() {

@@ -2,6 +2,7 @@
 
 use crate::corruption::Corruption;
 use crate::disk::{Checksum, be16, be32, be64, uuid};
+use crate::kept::{KeptBlock, Run};
 use crate::super_block::SECTOR;
 use crate::volume::XfsVolume;
 use packfs_core::{Result, usize_of};
@@ -73,9 +74,6 @@ impl BlockKind {
     }
 }
 
-/// Runs of filesystem blocks: start and count.
-pub(crate) type Run = (u64, u64);
-
 /// Block of metadata that was verified.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
@@ -93,13 +91,15 @@ impl XfsVolume {
         };
         let place = FaultPlace::at(kind.word(), at);
         // Offsets of blocks are multiples of 512.
-        let bytes = self.blocks.get_or(at | kind.number(), || {
+        let is_same = |kept: &KeptBlock| kept.runs == runs;
+        let kept = self.blocks.get_or_if(at | kind.number(), is_same, || {
             let bytes = self.read_runs(runs, owner)?;
             let is_part = runs.iter().any(|run| self.has_changed_part(*run));
             self.verify(kind, &bytes, place, is_part)?;
             let len = bytes.len();
-            Ok((bytes, len))
+            Ok((KeptBlock { runs: runs.to_vec(), bytes: Arc::new(bytes) }, len))
         })?;
+        let bytes = Arc::clone(&kept.bytes);
         if self.super_block.is_v5() {
             let found = be64(&bytes, kind.header().owner);
             let is_moved = kind == BlockKind::Map && self.notes.new_owners.contains(&owner);

@@ -103,7 +103,11 @@ impl Walk<'_, '_> {
         if let Some(error) = failed {
             return Err(error);
         }
-        self.report.refused(self.hierarchy.path(index), listed)?;
+        if self.report.refused(self.hierarchy.path(index), listed)?.is_none() {
+            // Directories may be among the names that are lost.
+            self.dir_links.remove(&dir);
+            return Ok(());
+        }
         if inode.form != Form::Local && !self.report.is_full() {
             let is_missing = [&b"."[..], b".."].into_iter().find(|name| !names.contains(*name));
             if let Some(name) = is_missing {

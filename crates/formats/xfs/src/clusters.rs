@@ -28,7 +28,11 @@ impl XfsVolume {
         })?;
         let skipped = block.saturating_sub(first).saturating_mul(super_block.block_len);
         let slot_at = slot.saturating_mul(super_block.inode_len as u64);
-        let at = usize_of(skipped.saturating_add(slot_at));
+        let (cluster_at, at) = (at, usize_of(skipped.saturating_add(slot_at)));
+        if at.saturating_add(super_block.inode_len) > cluster.len() {
+            let at = cluster_at.saturating_add(at as u64);
+            return Err(Corruption::InodeBehind { ino, at, len: self.image.len() }.into());
+        }
         let mut inode = DiskInode::parse(super_block, ino, cluster, at)?;
         self.patches.change(&mut inode);
         Ok(inode)

@@ -30,6 +30,8 @@ faults! {
     Level { place: FaultPlace, found: u64, wanted: u64 } = "{place}: level {found}, {wanted} allowed";
     TreeBlock { place: FaultPlace } = "{place}: outside of its group, or a part of the tree twice";
     GroupNumber { place: FaultPlace, found: u64, wanted: u64 } = "{place}: group {found}, {wanted} allowed";
+    InodeBehind { ino: u64, at: u64, len: u64 } =
+        "inode {ino}: at {at:#x}, the image ends at {len:#x}" => hint TRUNCATED;
     InodePlace { ino: u64 } = "inode {ino}: outside of the filesystem";
     InodeMagic { ino: u64, found: u16 } = "inode {ino}: begins with {found:#06x}, 0x494e allowed";
     InodeVersion { ino: u64, found: u8, wanted: &'static str } =
@@ -61,6 +63,7 @@ faults! {
     Kind { ino: u64, wanted: &'static str } = "inode {ino}: not a {wanted}";
     ShortForm { ino: u64, what: &'static str, at: u64 } =
         "inode {ino}: {what} in the inode: byte {at}: the next one is outside of the fork";
+    DirMapped { ino: u64, max: u64 } = "inode {ino}: maps over {max} directory blocks, which is all it has";
     DirHole { ino: u64, offset: u64 } =
         "inode {ino}: directory block at {offset:#x} has a hole in it";
     DirBlocks { ino: u64, max: u64 } =
@@ -83,6 +86,8 @@ faults! {
     AttrEntry { place: FaultPlace, index: u64 } = "{place}: attribute {index}: outside of the block";
     AttrFlags { place: FaultPlace, index: u64, found: u8 } =
         "{place}: attribute {index}: flags {found:#04x} name several namespaces";
+    ShortFlags { ino: u64, found: u8 } =
+        "inode {ino}: an attribute with the flags {found:#04x}, which name several namespaces";
     AttrName { ino: u64 } = "inode {ino}: attribute with an empty name or a NUL byte in it";
     AttrLeaf { ino: u64, block: u64 } = "inode {ino}: attribute block {block} is not mapped or was met before";
     AttrDepth { ino: u64, max: u64 } = "inode {ino}: attribute tree of over {max} levels";

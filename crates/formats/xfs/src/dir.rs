@@ -3,12 +3,13 @@
 //! A cursor is the index of the next entry of a directory in its inode, or the place of the next
 //! entry in the data of any other.
 
-use crate::block::{Block, BlockKind, Run};
+use crate::block::{Block, BlockKind};
 use crate::corruption::Corruption;
 use crate::dir_block::{DataBlock, RawEntry, ShortForm, file_type};
 use crate::inode::{DiskInode, Fork, Form};
+use crate::kept::Run;
 use crate::volume::XfsVolume;
-use packfs_core::{Error, FileType, Name, Result};
+use packfs_core::{FileType, Name, Result};
 use packfs_format::{DirCursor, DirEntry, InodeId};
 use std::ops::ControlFlow;
 
@@ -16,6 +17,8 @@ use std::ops::ControlFlow;
 pub(crate) const LEAF_OFFSET: u64 = 32 << 30;
 /// Damaged blocks of a directory after which the rest is left out.
 const DAMAGED_MAX: u64 = 64;
+/// Bytes of an answer about damage, about.
+const DAMAGE_LEN: usize = 256;
 
 /// Takes the blocks of a directory with their places in it.
 pub(crate) type VisitBlock<'a> = dyn FnMut(u64, &[Run]) -> Result<ControlFlow<()>> + 'a;
@@ -42,7 +45,9 @@ impl XfsVolume {
         let per_block = self.super_block.blocks_per_dir_block();
         // Runs of the directory block that is being put together, and the blocks in them.
         let (mut runs, mut filled): (Vec<Run>, u64) = (Vec::new(), 0);
-        let mut left = inode.blocks;
+        // Blocks of directories are never shared.
+        let left_max = self.image.len().checked_div(self.super_block.block_len).unwrap_or(0);
+        let mut left = inode.blocks.min(left_max);
         let (from, _) = self.super_block.dir_block_of(self.super_block.block_of(range.start));
         self.each_mapping(inode, Fork::Data, from.saturating_mul(per_block), &mut |mapping| {
             let (mut offset, mut start) = (mapping.offset, mapping.start);
@@ -62,11 +67,8 @@ impl XfsVolume {
                 runs.push((start, count));
                 filled = filled.saturating_add(count);
                 (offset, start) = (offset.saturating_add(count), start.saturating_add(count));
-                left = left.checked_sub(count).ok_or(Corruption::InodeBlocks {
-                    ino: inode.ino,
-                    found: inode.blocks.saturating_add(1),
-                    max: inode.blocks,
-                })?;
+                let max = inode.blocks.min(left_max);
+                left = left.checked_sub(count).ok_or(Corruption::DirMapped { ino: inode.ino, max })?;
                 if filled == per_block {
                     filled = 0;
                     if visit(at, &std::mem::take(&mut runs))?.is_break() {
@@ -162,35 +164,38 @@ impl XfsVolume {
     /// Implements [`packfs_format::Volume::lookup`].
     pub(crate) fn find_entry(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         let inode = self.dir(dir)?;
-        let mut found = None;
-        let mut fault: Option<Error> = None;
-        if inode.size > self.super_block.dir_block_len {
-            let known = self.names.find(dir, name, |put| {
-                self.each_raw_entry(&inode, 0, &mut |raw| {
-                    if !is_dot(raw.name) {
-                        put(raw.name, InodeId(raw.ino));
-                    }
-                    ControlFlow::Continue(())
-                })
+        if is_dot(name) {
+            return Ok(None);
+        }
+        if inode.size <= self.super_block.dir_block_len {
+            let mut found = None;
+            let walked = self.each_raw_entry(&inode, 0, &mut |raw| {
+                if raw.name != name {
+                    return ControlFlow::Continue(());
+                }
+                found = Some(InodeId(raw.ino));
+                ControlFlow::Break(())
             });
-            match known {
-                Ok(known) => return self.target(known),
-                // An index is only kept of a sound directory.
-                Err(error) => fault = Some(error),
-            }
+            return if found.is_some() { self.target(found) } else { walked.map(|()| None) };
         }
-        let walked = self.each_raw_entry(&inode, 0, &mut |raw| {
-            if raw.name != name || is_dot(name) {
-                return ControlFlow::Continue(());
-            }
-            found = Some(InodeId(raw.ino));
-            ControlFlow::Break(())
-        });
-        match (found, fault) {
-            (Some(_), _) => self.target(found),
-            (None, Some(error)) => Err(error),
-            (None, None) => walked.map(|()| None),
+        let list = |put: &mut dyn FnMut(&[u8], InodeId)| {
+            self.each_raw_entry(&inode, 0, &mut |raw| {
+                if !is_dot(raw.name) {
+                    put(raw.name, InodeId(raw.ino));
+                }
+                ControlFlow::Continue(())
+            })
+        };
+        // Entries beside the damage are found; a name that is missed is an error.
+        let known = self.names.find(dir, name, |put| {
+            let error = list(put).err();
+            self.damage.get_or(dir.0, || Ok((error, DAMAGE_LEN))).map(drop)
+        })?;
+        if known.is_some() {
+            return self.target(known);
         }
+        let damage = self.damage.get_or(dir.0, || Ok((list(&mut |_, _| {}).err(), DAMAGE_LEN)))?;
+        damage.as_ref().as_ref().map_or(Ok(None), |error| Err(error.clone()))
     }
 
     fn target(&self, found: Option<InodeId>) -> Result<Option<InodeId>> {

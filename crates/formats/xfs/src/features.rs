@@ -9,7 +9,7 @@ const V4_NEEDED: u16 = 0x2000 | 0x1000;
 /// Bit of version 4 that no kernel reads: a filesystem shared by several machines.
 const V4_SHARED: u16 = 0x0200;
 /// Bit of version 4: further bits are in `features2`.
-const V4_MORE: u16 = 0x8000;
+pub(crate) const V4_MORE: u16 = 0x8000;
 /// Bit of `features2`: types in directory entries.
 pub(crate) const V4_FTYPE: u32 = 0x200;
 

@@ -15,7 +15,8 @@ const CORE_LEN: usize = 100;
 const CORE_LEN_V3: usize = 176;
 /// Flag: data extents are in the realtime section.
 const REALTIME: u16 = 1;
-/// Bits of the second flags: times of 64 bits, counts of extents of 48 bits.
+/// Bits of the second flags: shared blocks, times of 64 bits, counts of extents of 48 bits.
+const REFLINK: u64 = 1 << 1;
 const BIGTIME: u64 = 1 << 3;
 const NREXT64: u64 = 1 << 4;
 /// Seconds before 1970 that times of 64 bits begin at.
@@ -77,6 +78,8 @@ pub(crate) struct DiskInode {
     pub(crate) mtime: Timestamp,
     pub(crate) has_time_fault: bool,
     pub(crate) is_realtime: bool,
+    /// Set when it may share blocks with other files, or with itself.
+    is_shared: bool,
     pub(crate) form: Form,
     pub(crate) attr_form: Form,
     extents: u64,
@@ -170,6 +173,7 @@ impl DiskInode {
             mtime,
             has_time_fault,
             is_realtime: file_type == FileType::File && be16(bytes, 90) & REALTIME != 0,
+            is_shared: file_type == FileType::File && flags2 & REFLINK != 0,
             form: fork_form(ino, byte(bytes, 5), Fork::Data)?,
             attr_form: if fork_offset == 0 {
                 Form::Extents
@@ -209,8 +213,10 @@ impl DiskInode {
         if size > max {
             return Err(Corruption::InodeSize { ino, found: size, max }.into());
         }
-        let blocks_max = super_block.blocks.saturating_add(super_block.rt_blocks);
-        if self.blocks > blocks_max {
+        let realtime = if self.is_realtime { super_block.rt_blocks } else { 0 };
+        let blocks_max = super_block.blocks.saturating_add(realtime);
+        // A file may map a shared block many times.
+        if self.blocks > blocks_max && !self.is_shared {
             return Err(Corruption::InodeBlocks { ino, found: self.blocks, max: blocks_max }.into());
         }
         for fork in [Fork::Data, Fork::Attr] {

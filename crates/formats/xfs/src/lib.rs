@@ -26,6 +26,7 @@ mod features;
 mod finish;
 mod group;
 mod inode;
+mod kept;
 mod log;
 mod mapping;
 mod open;

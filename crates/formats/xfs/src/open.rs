@@ -12,6 +12,8 @@ use std::sync::Arc;
 /// Bytes of clusters of inodes, and of other metadata, that are kept.
 const CLUSTERS_BYTES: usize = 16 << 20;
 const BLOCKS_BYTES: usize = 32 << 20;
+/// Bytes of answers about damaged directories that are kept.
+const DAMAGE_BYTES: usize = 64 << 10;
 const NOT_REPLAYED: &str = "the log was not replayed: recent changes may be missing or half done";
 const ELSEWHERE: &str =
     "the log is on another device: changes that it may hold were not replayed; --device FILE names it";
@@ -53,6 +55,7 @@ pub(crate) fn open(image: Arc<dyn Image>, opening: Opening) -> Result<XfsVolume>
         clusters: BlockCache::new(CLUSTERS_BYTES),
         blocks: BlockCache::new(BLOCKS_BYTES),
         names: NameIndex::new(),
+        damage: BlockCache::new(DAMAGE_BYTES),
         warnings,
         log,
         notes,

@@ -37,6 +37,18 @@ impl Realtime {
         self.start.is_some()
     }
 
+    /// Returns the bytes of the section.
+    pub(crate) fn len(&self) -> u64 {
+        let blocks = match (self.has_gaps, self.blocks.checked_div(self.group_blocks)) {
+            (true, Some(groups)) => {
+                let rest = self.blocks.checked_rem(self.group_blocks).unwrap_or(0);
+                groups.checked_shl(self.group_log).unwrap_or(0).saturating_add(rest)
+            }
+            _ => self.blocks,
+        };
+        blocks.saturating_mul(self.block_len)
+    }
+
     /// Returns the offset of `count` blocks within the section; `None` if they are outside of it.
     pub(crate) fn blocks_at(&self, block: u64, count: u64) -> Option<u64> {
         let first = match self.group_blocks {

@@ -61,12 +61,18 @@ impl XfsVolume {
     fn claim_inodes(&self, group: u64, claims: &mut Claims) -> Result<()> {
         let inode_len = self.super_block.inode_len as u64;
         let walked = self.each_chunk(group, &mut |chunk| {
+            // Inodes lie side by side, but for holes in a chunk.
+            let mut run: Option<Range<u64>> = None;
             for (number, is_used) in chunk.inodes() {
                 let ino = self.super_block.inode_of(group, number);
                 let Some((block, slot)) = self.super_block.inode_at(ino) else { continue };
                 let at = self.super_block.blocks_at(block, 1).unwrap_or(0);
                 let at = at.saturating_add(slot.saturating_mul(inode_len));
-                claims.push((at..at.saturating_add(inode_len), "inodes"));
+                let range = at..at.saturating_add(inode_len);
+                match &mut run {
+                    Some(run) if run.end == range.start => run.end = range.end,
+                    run => claims.extend(run.replace(range).map(|range| (range, "inodes"))),
+                }
                 if is_used && let Some(inode) = unless_corrupt(self.disk_inode(ino))? {
                     unless_corrupt(self.claim_forks(&inode, claims))?;
                 }
@@ -74,6 +80,7 @@ impl XfsVolume {
                     return Ok(ControlFlow::Break(()));
                 }
             }
+            claims.extend(run.map(|range| (range, "inodes")));
             Ok(ControlFlow::Continue(()))
         });
         unless_corrupt(walked).map(drop)

@@ -107,7 +107,10 @@ impl SuperBlock {
         let super_block = SuperBlock {
             version,
             version_bits,
-            features2: be32(bytes, 200) | be32(bytes, 204),
+            features2: match version_bits & features::V4_MORE {
+                0 => 0,
+                _ => be32(bytes, 200) | be32(bytes, 204),
+            },
             ro_compat: if version == 5 { be32(bytes, 212) } else { 0 },
             incompat,
             log_features: if version == 5 { be32(bytes, 220) } else { 0 },

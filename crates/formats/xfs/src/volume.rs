@@ -2,7 +2,9 @@
 
 use crate::corruption::Corruption;
 use crate::inode::{DiskInode, Fork};
+use crate::kept::KeptBlock;
 use crate::log::{LogState, Notes};
+use crate::mapping::Mapping;
 use crate::patches::Patches;
 use crate::realtime::Realtime;
 use crate::super_block::{SECTOR, SuperBlock};
@@ -26,8 +28,10 @@ pub(crate) struct XfsVolume {
     /// Clusters of inodes, by their offset.
     pub(crate) clusters: BlockCache<Vec<u8>>,
     /// Other metadata that was verified.
-    pub(crate) blocks: BlockCache<Vec<u8>>,
+    pub(crate) blocks: BlockCache<KeptBlock>,
     pub(crate) names: NameIndex,
+    /// Errors of directories that were searched.
+    pub(crate) damage: BlockCache<Option<Error>>,
     pub(crate) warnings: Vec<String>,
     pub(crate) log: LogState,
     pub(crate) notes: Notes,
@@ -44,9 +48,14 @@ impl XfsVolume {
         }
     }
 
-    /// Returns the source of `len` bytes of an extent.
-    fn stored(&self, inode: &DiskInode, start: u64, count: u64, range: &Range<u64>) -> Result<ExtentFrom> {
-        let ino = inode.ino;
+    /// Returns the source of an extent, and the bytes of it that the image has.
+    fn stored(&self, inode: &DiskInode, mapping: &Mapping, range: &Range<u64>) -> Result<(ExtentFrom, u64)> {
+        let (ino, start, count) = (inode.ino, mapping.start, mapping.count);
+        if inode.is_realtime && !self.realtime.is_given() {
+            let message =
+                format!("inode {ino}: its data is on the realtime device of the image, which is not given");
+            return Err(Error::failed(message).hint("--device FILE gives it"));
+        }
         let at = match inode.is_realtime {
             true => self.realtime.data_at(start, count),
             false => self.super_block.blocks_at(start, count),
@@ -54,41 +63,55 @@ impl XfsVolume {
         let Some(at) = at else {
             return Err(Corruption::ExtentPlace { ino, offset: range.start, start, count }.into());
         };
-        let len = self.data_image.as_ref().map_or_else(|| self.image.len(), |image| image.len());
-        if at.saturating_add(packfs_core::len_of(range)) > len {
-            return Err(Corruption::ExtentBehind { ino, offset: range.start, at, len }.into());
-        }
-        Ok(ExtentFrom::Stored(at))
+        // The realtime device lies behind the image.
+        let len = match &self.data_image {
+            Some(image) if inode.is_realtime => image.len(),
+            _ => self.image.len(),
+        };
+        Ok((ExtentFrom::Stored(at), len.saturating_sub(at).min(packfs_core::len_of(range))))
     }
 
-    fn each_extent(&self, inode: &DiskInode, extents: &mut Extents<'_>) -> Result<()> {
+    fn each_extent(&self, inode: &DiskInode, mut extents: Extents<'_>) -> Result<()> {
         let block_len = self.super_block.block_len;
         let range = extents.range();
         let end = range.end.min(inode.size);
         let mut at = range.start;
         let mut is_over = false;
-        self.each_mapping(inode, Fork::Data, self.super_block.block_of(range.start), &mut |mapping| {
+        let first = self.super_block.block_of(range.start);
+        let walked = self.each_mapping(inode, Fork::Data, first, &mut |mapping| {
             let start = mapping.offset.saturating_mul(block_len);
             let stop = mapping.end().saturating_mul(block_len).min(end);
             if start >= end || start >= stop {
                 return Ok(ControlFlow::Break(()));
             }
-            let mut flow = hole(extents, at..start);
+            let mut flow = hole(&mut extents, at..start);
             let covered = start..stop;
-            let from = match mapping.is_unwritten {
-                true => ExtentFrom::Hole,
-                false => self.stored(inode, mapping.start, mapping.count, &covered)?,
+            let (from, len) = match mapping.is_unwritten {
+                true => (ExtentFrom::Hole, packfs_core::len_of(&covered)),
+                false => self.stored(inode, &mapping, &covered)?,
             };
-            if flow.is_continue() {
-                flow = extents.push(Extent { offset: start, len: packfs_core::len_of(&covered), from });
+            if flow.is_continue() && len > 0 {
+                flow = extents.push(Extent { offset: start, len, from });
             }
-            at = stop.max(at);
+            at = start.saturating_add(len).max(at);
             is_over = flow.is_break();
+            if at < stop && !is_over {
+                let (ino, place) = (inode.ino, if let ExtentFrom::Stored(at) = from { at } else { 0 });
+                let place = place.saturating_add(len);
+                let fault = Corruption::ExtentBehind { ino, offset: at, at: place, len: self.image.len() };
+                return Err(fault.into());
+            }
             Ok(flow)
-        })?;
-        if !is_over {
-            let _ = hole(extents, at..end);
+        });
+        if walked.is_err() {
+            // Data before the fault is handed out.
+            extents.finish();
+            return walked;
         }
+        if !is_over {
+            let _ = hole(&mut extents, at..end);
+        }
+        extents.finish();
         Ok(())
     }
 }
@@ -171,19 +194,11 @@ impl Volume for XfsVolume {
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
         let inode = self.file(id)?;
-        let has_data = inode.extent_count(Fork::Data) > 0 || inode.form == crate::inode::Form::Tree;
-        if inode.is_realtime && has_data && !self.realtime.is_given() {
-            let message = format!(
-                "inode {}: its data is on the realtime device of the image, which is not given",
-                id.0
-            );
-            return Err(Error::failed(message).hint("--device FILE gives it"));
-        }
         let range = range.start..range.end.min(inode.size);
-        let mut extents = Extents::new(range, visit);
-        self.each_extent(&inode, &mut extents)?;
-        extents.finish();
-        Ok(())
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.each_extent(&inode, Extents::new(range, visit))
     }
 
     fn data_image(&self) -> Option<Arc<dyn Image>> {
@@ -191,7 +206,11 @@ impl Volume for XfsVolume {
     }
 
     fn image_len(&self) -> Option<u64> {
-        Some(self.super_block.len().min(self.image.len()))
+        let realtime = match self.super_block.rt_start {
+            0 => 0,
+            start => start.saturating_mul(self.super_block.block_len).saturating_add(self.realtime.len()),
+        };
+        Some(self.super_block.len().max(realtime).min(self.image.len()))
     }
 
     fn inode_count_hint(&self) -> u64 {

@@ -140,10 +140,11 @@ const EXT4_READ: [Found; 3] = [
     ("revision 0", include_bytes!("../../../../testdata/legacy/ext2.ext2")),
 ];
 
-/// Every form of directories, attributes, and extents, and the version before.
-const XFS_READ: [Found; 2] = [
+/// Every form of directories, attributes, and extents, the version before, and changes in the log.
+const XFS_READ: [Found; 3] = [
     ("version 5", include_bytes!("../../../../testdata/legacy/xfs-v5.xfs")),
     ("version 4", include_bytes!("../../../../testdata/legacy/xfs-v4.xfs")),
+    ("log", include_bytes!("../../../../testdata/legacy/xfs-log.xfs")),
 ];
 
 /// Mixed groups with zstd, and metadata in two copies with lzo.

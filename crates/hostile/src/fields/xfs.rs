@@ -4,6 +4,10 @@ use super::{Field, Finder};
 use std::ops::Range;
 
 const MAGIC: &[u8] = b"XFSB";
+/// First bytes of a record of the log.
+const RECORD: &[u8] = b"\xfe\xed\xba\xbe";
+/// Operations of a record whose figures are taken.
+const OPERATIONS_MAX: u32 = 400;
 /// Bytes of a structure whose figures are taken; more of them are records like those before.
 const TAKEN: usize = 160;
 
@@ -31,6 +35,41 @@ pub(crate) fn repair(image: &mut [u8]) {
         let sum = crc32c(bytes);
         bytes[sum_at..sum_at + 4].copy_from_slice(&sum.to_le_bytes());
     }
+    for at in records(image) {
+        let Some(sum) = record_sum(image, at) else { continue };
+        image[at + 32..at + 36].copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// Returns the places of records of the log that have sums.
+fn records(image: &[u8]) -> Vec<usize> {
+    let is_one = |at: &usize| image[*at..].starts_with(RECORD) && image[at + 32..at + 36] != [0; 4];
+    (0..image.len() - 511).step_by(512).filter(is_one).collect()
+}
+
+/// Returns the checksum of a record whose header fills one sector; `None` for one that is cut off.
+fn record_sum(image: &[u8], at: usize) -> Option<u32> {
+    let len = u32::from_be_bytes(std::array::from_fn(|index| image[at + 12 + index]));
+    let data = image.get(at + 512..at.checked_add(512)?.checked_add(usize::try_from(len).ok()?)?)?;
+    let header = [&image[at..at + 32], &[0; 4], &image[at + 36..at + 328]].concat();
+    Some(crc32c(&[&header, data].concat()))
+}
+
+/// Finds the operations of a record, and the first figures of what they hold.
+fn operations(finder: &mut Finder<'_>, image: &[u8], record: usize) {
+    let figure = |at: usize| image.get(at..at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().unwrap()));
+    let count = figure(record + 40).unwrap_or(0).min(OPERATIONS_MAX);
+    let mut at = record + 512;
+    for _ in 0..count {
+        let Some(len) = figure(at + 4).and_then(|len| usize::try_from(len).ok()) else { return };
+        if at + 12 + len > image.len() {
+            return;
+        }
+        words(finder, "operation", at, 12);
+        // Figures of descriptions are those of the machine.
+        words(finder, "change", at + 12, len.min(TAKEN) & !3);
+        at += 12 + len;
+    }
 }
 
 pub(super) fn fields(image: &[u8]) -> Vec<Field> {
@@ -55,6 +94,9 @@ pub(super) fn fields(image: &[u8]) -> Vec<Field> {
             if attrs > 0 {
                 words(&mut finder, "fork", at + core + attrs, 24);
             }
+        }
+        if of == "log" {
+            operations(&mut finder, image, at);
         }
         if of == "directory" {
             words(&mut finder, of, at + len - 24, 24);
@@ -160,5 +202,12 @@ mod tests {
             }
         }
         assert!(count > 60, "{count}");
+        let log = crate::corpus::images("xfs", folder.path()).unwrap().pop().unwrap().bytes;
+        let records = records(&log);
+        assert!(records.len() > 3, "{records:?}");
+        for at in records {
+            let stored = u32::from_le_bytes(log[at + 32..at + 36].try_into().unwrap());
+            assert_eq!(record_sum(&log, at), Some(stored));
+        }
     }
 }

@@ -64,8 +64,12 @@ impl Served {
         });
         let walked = if is_over { walked } else { self.end_of(dir, from, walked, listing.body.is_empty()) };
         match walked.map_err(errno).and(outcome) {
-            // Entries before the damage are returned; the next request gets the error.
-            Err(_) if !listing.body.is_empty() => Ok(()),
+            // Entries beside the damage are returned; the request for the end gets the error.
+            Err(fault) if !listing.body.is_empty() => {
+                self.damage.note(dir, fault);
+                Ok(())
+            }
+            Ok(()) if listing.body.is_empty() => self.damage.of(dir).map_or(Ok(()), Err),
             outcome => outcome,
         }
     }

@@ -8,6 +8,7 @@
 mod abi;
 mod attach;
 mod attributes;
+mod damaged_dirs;
 mod detached;
 mod device;
 mod directory;

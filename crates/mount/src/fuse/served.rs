@@ -7,6 +7,7 @@ use super::abi::{
     AttrOut, EntryOut, FOPEN_CACHE_DIR, FOPEN_KEEP_CACHE, LseekIn, OpenOut, ROOT_ID, ReadIn, opcode,
 };
 use super::abi::{InHeader, SEEK_DATA, SEEK_HOLE, StatfsOut};
+use super::damaged_dirs::DamagedDirs;
 use super::device::Device;
 use super::handshake::Features;
 use super::listing_ends::ListingEnds;
@@ -91,6 +92,7 @@ pub(crate) struct Served {
     /// Threads that are not waiting for a request.
     busy: AtomicUsize,
     pub(crate) trace: Option<TraceWriter>,
+    pub(crate) damage: DamagedDirs,
 }
 
 impl Served {
@@ -112,6 +114,7 @@ impl Served {
             owners: options.owners.clone(),
             features,
             trace,
+            damage: DamagedDirs::default(),
         }
     }
 
