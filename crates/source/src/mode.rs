@@ -7,10 +7,12 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModeChange(Vec<Clause>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Clause {
     /// Bits that are cleared first.
     clear: u16,
+    /// Bits that are cleared, too, unless it is a directory.
+    clear_of_files: u16,
     /// Bits that are set then.
     set: u16,
     /// Execute bits that are set for directories and files that have one already (`X`).
@@ -22,7 +24,8 @@ impl ModeChange {
     pub fn apply(&self, mode: u16, is_dir: bool) -> u16 {
         self.0.iter().fold(mode, |mode, clause| {
             let executable = is_dir || mode & 0o111 != 0;
-            mode & !clause.clear | clause.set | if executable { clause.set_if_executable } else { 0 }
+            let clear = clause.clear | if is_dir { 0 } else { clause.clear_of_files };
+            mode & !clear | clause.set | if executable { clause.set_if_executable } else { 0 }
         })
     }
 }
@@ -36,7 +39,7 @@ impl FromStr for ModeChange {
         };
         if text.starts_with(|c: char| c.is_ascii_digit()) {
             let set = u16::from_str_radix(text, 8).ok().filter(|&mode| mode <= 0o7777).ok_or_else(wrong)?;
-            return Ok(ModeChange(vec![Clause { clear: 0o7777, set, set_if_executable: 0 }]));
+            return Ok(ModeChange(vec![Clause { clear: 0o7777, set, ..Clause::default() }]));
         }
         text.split(',').map(clause).collect::<Option<Vec<_>>>().map(ModeChange).ok_or_else(wrong)
     }
@@ -71,10 +74,12 @@ fn clause(text: &str) -> Option<Clause> {
         }
     }
     Some(match &rest[..1] {
-        "+" => Clause { clear: 0, set: bits, set_if_executable: conditional },
-        "-" => Clause { clear: bits | conditional, set: 0, set_if_executable: 0 },
+        "+" => Clause { set: bits, set_if_executable: conditional, ..Clause::default() },
+        "-" => Clause { clear: bits | conditional, ..Clause::default() },
         _ => Clause {
             clear: mask & 0o777 | if rest.contains('s') { mask & 0o6000 } else { 0 },
+            // As chmod does, which keeps set-ID bits of directories.
+            clear_of_files: mask & 0o7000,
             set: bits,
             set_if_executable: conditional,
         },
@@ -94,6 +99,8 @@ mod tests {
         for (text, mode, is_dir, becomes) in [
             ("0644", 0o4755, false, 0o644),
             ("go-w", 0o666, false, 0o644),
+            ("u=rw,go=r", 0o6755, false, 0o644),
+            ("u=rwx", 0o6755, true, 0o6755),
             ("u+x,g=r", 0o660, false, 0o740),
             ("a=rX", 0o600, false, 0o444),
             ("a=rX", 0o700, false, 0o555),

@@ -56,12 +56,8 @@ const INCOMPATIBLE: [(u32, &str, (u32, u32)); 11] = [
 ];
 
 /// Compressors by their bits in `available_compr_algs`, with the Linux version that reads them.
-const COMPRESSORS: [(u16, &str, (u32, u32)); 4] = [
-    (1, "lz4, lz4hc", (0, 0)),
-    (2, "lzma", (5, 16)),
-    (4, "deflate, libdeflate", (6, 6)),
-    (8, "zstd", (6, 10)),
-];
+const COMPRESSORS: [(u16, &str, (u32, u32)); 4] =
+    [(1, "lz4", (0, 0)), (2, "lzma", (5, 16)), (4, "deflate", (6, 6)), (8, "zstd", (6, 10))];
 
 /// Runs dump.erofs.
 pub fn run(args: &[OsString]) -> Outcome {
@@ -373,44 +369,128 @@ impl Dump {
     }
 
     fn statistics(&self) -> Result<String> {
-        let mut counts = [0_u64; 7];
-        let (mut original, mut stored, mut compressed) = (0_u64, 0_u64, 0_u64);
-        let mut seen = std::collections::HashSet::new();
+        let mut found = Statistics::default();
         for entry in self.opened.walk() {
             let entry = entry?;
-            if !seen.insert(entry.id) {
-                continue;
-            }
-            let row = match entry.inode.kind.file_type() {
-                FileType::File => 0,
-                FileType::Directory => 1,
-                FileType::CharDevice => 2,
-                FileType::BlockDevice => 3,
-                FileType::Fifo => 4,
-                FileType::Socket => 5,
-                FileType::Symlink => 6,
-            };
-            counts[row] += 1;
-            if let InodeKind::File { len } = entry.inode.kind {
-                let raw = self.raw_inode(entry.id.0)?;
-                original = original.saturating_add(len);
-                stored = stored.saturating_add(raw.stored.unwrap_or(len));
-                compressed += u64::from(raw.stored.is_some());
-            }
+            let raw = self.raw_inode(entry.id.0)?;
+            let len = if let InodeKind::File { len } = entry.inode.kind { Some(len) } else { None };
+            let name = entry.path.names().last().map_or(&b""[..], packfs::Name::as_bytes);
+            found.count(entry.inode.kind.file_type(), name, len, raw.stored);
         }
-        let total: u64 = counts.iter().sum();
-        let rate = if original == 0 { 100.0 } else { stored as f64 * 100.0 / original as f64 };
+        let raw = self.raw()?;
+        if raw.u32(80) & 32 != 0 && raw.u64(96) > 0 {
+            let stored = self.raw_inode(raw.u64(96))?.stored;
+            found.compressed += u64::from(stored.is_some());
+            found.packed = true;
+            found.add_stored(stored.unwrap_or(0));
+        }
+        Ok(found.text())
+    }
+}
+
+/// Most lengths that are told apart: powers of two from 1 KiB on.
+const LENGTHS: usize = 17;
+
+/// Endings of names that are told apart.
+const ENDINGS: [&str; 10] =
+    [".txt", ".so", ".xml", ".apk", ".odex", ".vdex", ".oat", ".rc", ".otf", "others"];
+
+/// Counts of all names of an image.
+#[derive(Default)]
+struct Statistics {
+    types: [u64; 7],
+    original: u64,
+    stored: u64,
+    compressed: u64,
+    /// Set if tails of files are in an inode of their own.
+    packed: bool,
+    lengths: [u64; LENGTHS],
+    stored_lengths: [u64; LENGTHS],
+    endings: [u64; ENDINGS.len()],
+}
+
+fn length_row(len: u64) -> usize {
+    let bits = u64::BITS - (len >> 10).leading_zeros();
+    (bits as usize).min(LENGTHS - 1)
+}
+
+impl Statistics {
+    fn count(&mut self, file_type: FileType, name: &[u8], len: Option<u64>, stored: Option<u64>) {
+        let row = match file_type {
+            FileType::File => 0,
+            FileType::Directory => 1,
+            FileType::CharDevice => 2,
+            FileType::BlockDevice => 3,
+            FileType::Fifo => 4,
+            FileType::Socket => 5,
+            FileType::Symlink => 6,
+        };
+        self.types[row] += 1;
+        self.compressed += u64::from(stored.is_some());
+        let Some(len) = len else { return };
+        self.original = self.original.saturating_add(len);
+        self.lengths[length_row(len)] += 1;
+        self.add_stored(stored.unwrap_or(len));
+        // The tool takes the beginning of an ending for it.
+        let ending = name.iter().rposition(|&byte| byte == b'.').map(|at| &name[at..]);
+        let known = ENDINGS[..ENDINGS.len() - 1]
+            .iter()
+            .position(|known| ending.is_some_and(|ending| known.as_bytes().starts_with(ending)));
+        self.endings[known.unwrap_or(ENDINGS.len() - 1)] += 1;
+    }
+
+    fn add_stored(&mut self, stored: u64) {
+        self.stored = self.stored.saturating_add(stored);
+        self.stored_lengths[length_row(stored)] += 1;
+    }
+
+    fn text(&self) -> String {
+        let total: u64 = self.types.iter().sum();
+        let rate = if self.original == 0 { 100.0 } else { self.stored as f64 * 100.0 / self.original as f64 };
         let names =
             ["regular file", "directory", "char dev", "block dev", "FIFO file", "SOCK file", "symlink file"];
         let mut text =
             format!("Filesystem total file count:\t\t{total}\nFilesystem unknown type count:\t\t0\n");
-        for (name, count) in names.iter().zip(counts) {
+        for (name, count) in names.iter().zip(self.types) {
             text += &format!("Filesystem {name} count:\t\t{count}\n");
         }
-        text += &format!("Filesystem compressed files:            {compressed}\n");
-        text += &format!("Filesystem uncompressed files:          {}\n", total.saturating_sub(compressed));
-        text += &format!("Filesystem total original file size:    {original} Bytes\n");
-        text += &format!("Filesystem total file size:             {stored} Bytes\n");
-        Ok(text + &format!("Filesystem compress rate:               {rate:.2}%\n"))
+        let uncompressed = (total + u64::from(self.packed)).saturating_sub(self.compressed);
+        text += &format!(
+            "Filesystem compressed files:            {}\n\
+             Filesystem uncompressed files:          {uncompressed}\n\
+             Filesystem total original file size:    {} Bytes\n\
+             Filesystem total file size:             {} Bytes\n\
+             Filesystem compress rate:               {rate:.2}%\n",
+            self.compressed, self.original, self.stored
+        );
+        for (title, counts) in [("Original", &self.lengths), ("On-disk", &self.stored_lengths)] {
+            text += &format!("\n{title} file size distribution:\n");
+            text += &heading(">=(KB) .. <(KB) ");
+            for (row, count) in counts.iter().enumerate() {
+                let least = if row == 0 { 0 } else { 1_u64 << (row - 1) };
+                let label = match row {
+                    row if row == LENGTHS - 1 => format!("{least:6} .."),
+                    row => format!("{least:6} .. {:<6}", 1_u64 << row),
+                };
+                text += &self.bar(&label, *count);
+            }
+        }
+        text += "\nFile type distribution:\n";
+        text += &heading("type");
+        for (ending, count) in ENDINGS.iter().zip(self.endings) {
+            text += &self.bar(&format!("{ending:<17}"), count);
+        }
+        text
     }
+
+    fn bar(&self, label: &str, count: u64) -> String {
+        let files = self.types[0];
+        let share = if files == 0 { 0.0 } else { count as f64 * 100.0 / files as f64 };
+        let marks = usize::try_from(count.saturating_mul(50).checked_div(files).unwrap_or(0)).unwrap_or(0);
+        format!("{label:<16}\t{count:<11} {share:8.2}% |{:<50}|\n", "#".repeat(marks.min(400)))
+    }
+}
+
+fn heading(first: &str) -> String {
+    format!("{first:<16} {:>11} {:>16} |{:<50}|\n", "count", "ratio", "distribution")
 }

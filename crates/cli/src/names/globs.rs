@@ -115,6 +115,11 @@ pub fn matches(glob: &[u8], name: &[u8]) -> bool {
     Matcher { steps: 0 }.run(glob, name)
 }
 
+/// The same without the rule of leading dots.
+pub fn matches_all(glob: &[u8], name: &[u8]) -> bool {
+    Matcher { steps: 0 }.run(glob, name)
+}
+
 /// Bounds the search, whose alternatives multiply.
 struct Matcher {
     steps: u32,

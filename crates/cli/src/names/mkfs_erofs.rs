@@ -3,7 +3,7 @@
 use super::globs::regex;
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
 use super::teller::{Form, Teller};
-use super::{sources, trees, usage, when};
+use super::{hints, sources, trees, usage, when};
 use crate::out::Outcome;
 use packfs::source::{Loaded, Selection, Shape, Whiteouts};
 use packfs::{
@@ -22,7 +22,6 @@ use std::time::SystemTime;
 /// Version of erofs-utils whose command lines are read.
 pub const EROFS_UTILS: &str = "1.9.4";
 
-const RULES: &str = "packfs pack has -O rule=GLOB=CODEC[:LEVEL][@SIZE]";
 const REMOTE: &str = "fetch the layer, and pack it with --tar=f";
 const BASE: &str = "packfs pack --base OLD SOURCE NEW copies what is unchanged";
 const BLOCKS: &str = "packfs info --space lists the blocks of an image";
@@ -46,7 +45,7 @@ const ROWS: &[Row] = &[
     acts("--aufs", Takes::Nothing),
     acts("--chunksize", Takes::One),
     acts("--blobdev", Takes::One),
-    refused("--compress-hints", Takes::One, RULES),
+    acts("--compress-hints", Takes::One),
     acts("--exclude-path", Takes::One),
     acts("--exclude-regex", Takes::One),
     acts("--file-contexts", Takes::One),
@@ -338,8 +337,14 @@ impl Job {
     }
 
     fn packed(&self, teller: &Teller) -> Result<PackReport> {
-        let options = self.options()?;
+        let mut options = self.options()?;
         let loaded = self.changed(self.loaded(teller)?)?;
+        if let Some(file) = self.given.last("--compress-hints").filter(|_| self.given.has("-z")) {
+            let codecs = self.given.text("-z")?.unwrap_or_default();
+            let codecs: Vec<String> = codecs.split(':').map(codec).collect::<Result<_>>()?;
+            let hints = hints::read(Path::new(file), self.block()?, &codecs)?;
+            options.options.extend(hints::rules(&hints, &loaded.tree)?);
+        }
         Pack::of_loaded(Arc::new(loaded), &self.image).options(options).run_with(teller)
     }
 
@@ -404,12 +409,17 @@ impl Job {
         let (uid, gid) = (id("--force-uid")?.or(root), id("--force-gid")?.or(root));
         let (more_uid, more_gid) = (id("--uid-offset")?.unwrap_or(0), id("--gid-offset")?.unwrap_or(0));
         let config = sources::FsConfig::of(given, "--fs-config-file", "--mount-point")?;
+        let has_labels = given.has("--file-contexts");
         let strips = given.last("--ovlfs-strip").is_some_and(|value| value != "0");
         trees::edited(loaded, !given.has("--hard-dereference"), |path, node, edit| {
             config.apply(path, edit);
             let owner = &mut edit.meta.owner;
             owner.uid = uid.unwrap_or(owner.uid).wrapping_add(more_uid);
             owner.gid = gid.unwrap_or(owner.gid).wrapping_add(more_gid);
+            // The tool stores labels without the zero byte at their end.
+            if has_labels && let Some(label) = edit.xattrs.get_mut(&b"security.selinux"[..]) {
+                label.pop_if(|last| *last == 0);
+            }
             if strips {
                 edit.xattrs.retain(|name, _| !name.starts_with(b"trusted.overlay."));
             }

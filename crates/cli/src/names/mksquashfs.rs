@@ -189,7 +189,7 @@ impl Job {
                 _ => {}
             }
         }
-        let actions = actions::Actions::of(&self.given)?;
+        let actions = actions::Actions::of(&self.given, &users, &groups)?;
         if !is_quiet {
             let block = options.block_size.unwrap_or_default();
             let count = if options.jobs == 0 { packfs::processor_count() } else { options.jobs };
@@ -288,7 +288,7 @@ impl Job {
         actions: &actions::Actions,
         newest: i64,
     ) -> Result<Loaded> {
-        let loaded = actions.apply(loaded, &self.sources)?;
+        let (loaded, added) = actions.apply(loaded, &self.sources)?;
         let config = sources::FsConfig::of(&self.given, "-fs-config-file", "-mount-point")?;
         let drops_mounts = self.given.has("-one-file-system-x");
         let links = !self.given.has("-no-hardlinks");
@@ -305,6 +305,7 @@ impl Job {
             edit.meta.mtime = metadata.time(edit.meta.mtime, newest);
             let takes_user = matches!(node.kind, NodeKind::Directory | NodeKind::File { .. });
             metadata.xattrs(&mut edit.xattrs, takes_user);
+            edit.xattrs.extend(added.get(path).into_iter().flatten().cloned());
             Ok(true)
         })
     }
@@ -324,6 +325,9 @@ impl Job {
                 if metadata.pseudo_override { meta } else { metadata.forced(meta, is_dir, is_symlink) };
             packfs::Meta { mtime: metadata.time(forced.mtime, newest), ..forced }
         };
+        if metadata.drops_xattrs() {
+            pseudo.drop_xattrs();
+        }
         let has_root = !self.sources.iter().all(|source| source == Path::new("-"));
         let lines = pseudo.manifest(&loaded.tree, has_root, &Defaults { now, meta: &meta })?;
         let mut shape = Shape::default();

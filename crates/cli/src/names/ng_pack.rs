@@ -1,16 +1,18 @@
 //! gensquashfs and tar2sqfs of squashfs-tools-ng 1.3.
 
 use super::globs;
-use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused, size};
+use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, size};
 use super::pseudo::quoted;
+use super::squash::xattr;
 use super::teller::{Form, Teller};
-use super::{trees, usage};
+use super::{ng_glob, trees, usage};
 use crate::out::Outcome;
 use packfs::source::{FileContexts, Loaded, Selection, Shape, Whiteouts};
 use packfs::{
     Error, ImagePath, MadeAt, Meta, NodeId, NodeKind, Owner, Pack, PackOptions, Result, ResultExt, Source,
-    Timestamp,
+    Timestamp, Xattrs,
 };
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -45,7 +47,7 @@ const GEN: &[Row] = &[
     acts("--all-root", Takes::Nothing),
     acts("--sort-file -S", Takes::One),
     acts("--selinux -s", Takes::One),
-    refused("--xattr-file -A", Takes::One, "packfs pack --add 'm PATH xattr.NAME=VALUE' sets attributes"),
+    acts("--xattr-file -A", Takes::One),
     acts("--keep-time -k", Takes::Nothing),
     acts("--keep-xattr -x", Takes::Nothing),
     acts("--one-file-system -o", Takes::Nothing),
@@ -248,13 +250,47 @@ fn generated(given: &Given, defaults: Meta, teller: &Teller) -> Result<Loaded> {
         }
     };
     let is_dir_alone = !given.has("--pack-file");
+    let loaded = match given.last("--xattr-file") {
+        Some(file) => with_xattrs(loaded, Path::new(file), !is_dir_alone)?,
+        None => loaded,
+    };
+    let has_labels = given.has("--selinux");
     // Hard links of a directory are files of their own, and the directory itself is not looked at.
     trees::edited(loaded, !is_dir_alone, |path, _, edit| {
         if path.is_root() && is_dir_alone {
             edit.meta = defaults;
         }
+        // The tool stores labels without the zero byte at their end.
+        if has_labels && let Some(label) = edit.xattrs.get_mut(&b"security.selinux"[..]) {
+            label.pop_if(|last| *last == 0);
+        }
         let owner = edit.meta.owner;
         edit.meta.owner = Owner { uid: uid.unwrap_or(owner.uid), gid: gid.unwrap_or(owner.gid) };
+        Ok(true)
+    })
+}
+
+/// Sets the attributes of a list as `getfattr --dump` prints it.
+fn with_xattrs(loaded: Loaded, file: &Path, links: bool) -> Result<Loaded> {
+    let text = std::fs::read(file).or_io(|| format!("cannot read {file:?}"))?;
+    let (mut all, mut path): (BTreeMap<ImagePath, Xattrs>, _) = (BTreeMap::new(), None);
+    for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()) {
+        let wrong = || Error::usage(format!("{file:?}: invalid line \"{}\"", packfs::escaped(line)));
+        if let Some(rest) = line.strip_prefix(b"# file: ") {
+            path = Some(ImagePath::parse(rest)?);
+        } else if !line.starts_with(b"#") {
+            let path = path.clone().ok_or_else(wrong)?;
+            let equals = line.iter().position(|&byte| byte == b'=').ok_or_else(wrong)?;
+            let value = match line[equals + 1..].strip_prefix(b"\"") {
+                Some(quoted) => [b"0t", quoted.strip_suffix(b"\"").ok_or_else(wrong)?].concat(),
+                None => line[equals + 1..].to_vec(),
+            };
+            let (name, value) = xattr(&[&line[..=equals], &value[..]].concat())?;
+            all.entry(path).or_default().insert(name, value);
+        }
+    }
+    trees::edited(loaded, links, |path, _, edit| {
+        edit.xattrs.extend(all.get(path).cloned().unwrap_or_default());
         Ok(true)
     })
 }
@@ -273,11 +309,7 @@ fn pack_file(file: &Path, dir: Option<&Path>) -> Result<Vec<Vec<u8>>> {
         let place = format!("{}:{}", file.display(), index + 1);
         let words = words(line);
         match words.first().map(Vec::as_slice) {
-            Some(b"glob") => {
-                return Err(Error::usage("glob lines are not supported")
-                    .at(place)
-                    .hint("packfs pack DIR --include GLOB packs a part of a directory"));
-            }
+            Some(b"glob") => lines.extend(ng_glob::entries(&words, &base).map_err(|error| error.at(place))?),
             Some(b"file") if words.len() >= 5 => {
                 let from = words.get(5).unwrap_or(&words[1]);
                 let from = from.strip_prefix(b"/").filter(|_| words.len() == 5).unwrap_or(from);

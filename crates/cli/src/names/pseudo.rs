@@ -142,6 +142,14 @@ impl<'a> Pseudo<'a> {
         self.rows.is_empty()
     }
 
+    /// Forgets all attributes.
+    pub fn drop_xattrs(&mut self) {
+        self.rows.retain(|_, row| {
+            row.xattrs.clear();
+            row.made.is_some()
+        });
+    }
+
     /// Sets the directories above definitions.
     ///
     /// Errors: `Usage`.
@@ -455,7 +463,9 @@ fn meta_of(given: Given, defaults: &Defaults<'_>, is_dir: bool, is_symlink: bool
 }
 
 /// Returns the line of an entry that is a file of this machine.
-fn host_entry(path: &ImagePath, host: &Path, defaults: &Defaults<'_>) -> Result<Vec<u8>> {
+///
+/// Errors: `Io`.
+pub fn host_entry(path: &ImagePath, host: &Path, defaults: &Defaults<'_>) -> Result<Vec<u8>> {
     let found = host.symlink_metadata().or_io(|| format!("cannot read {host:?}"))?;
     let (file_type, rdev) = (found.file_type(), found.rdev());
     let meta = Meta {

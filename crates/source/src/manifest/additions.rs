@@ -2,7 +2,8 @@
 
 use super::contents::ManifestContents;
 use super::entry::{self, Defaults, Entry, MetaKeys};
-use super::{EntryNode, check_first_line, entry_node, looks_like_manifest, read_lines};
+use super::fault::Fault;
+use super::{EntryNode, check_first_line, entry_node, looks_like_manifest, read_lines, tables};
 use packfs_core::{
     ContentId, ContentReader, Contents, Error, ImagePath, Meta, NodeKind, Result, ResultExt, Timestamp,
     TreeBuilder, Xattrs, escaped,
@@ -80,8 +81,8 @@ impl Additions {
             let shown = escaped(&text[..text.len().min(SHOWN_LEN)]).to_string();
             let more = if text.len() > SHOWN_LEN { "..." } else { "" };
             let place = format!("{called} {} \"{shown}{more}\"", index + 1);
-            if let Some(entry) = entry::parse(text, &mut defaults).map_err(|fault| fault.usage_at(&place))? {
-                list.push(entry, place)?;
+            for entry in entries_of(text, &mut defaults).map_err(|fault| fault.usage_at(&place))? {
+                list.push(entry, place.clone())?;
             }
         }
         self.push(list);
@@ -119,13 +120,15 @@ impl Additions {
             if number == 1 && looks_like_manifest(line) {
                 return check_first_line(line, place);
             }
-            let entry = entry::parse(line, &mut defaults).map_err(|fault| fault.at(&place))?;
-            let Some(entry) = entry else { return Ok(()) };
-            if let Some(before) = lines.insert(entry.path.clone(), number) {
-                let fault = format!("path {:?}: already on line {before}, and once is allowed", entry.path);
-                return Err(Error::corrupt("manifest", fault).at(place));
+            for entry in entries_of(line, &mut defaults).map_err(|fault| fault.at(&place))? {
+                if let Some(before) = lines.insert(entry.path.clone(), number) {
+                    let fault =
+                        format!("path {:?}: already on line {before}, and once is allowed", entry.path);
+                    return Err(Error::corrupt("manifest", fault).at(place));
+                }
+                list.push(entry, place.clone())?;
             }
-            list.push(entry, place)
+            Ok(())
         })?;
         self.push(list);
         Ok(())
@@ -181,6 +184,14 @@ impl Additions {
     pub(crate) fn with(&self, source: Arc<dyn Contents>, first_id: u64) -> Arc<dyn Contents> {
         Arc::new(Overlaid { source, first_id, lists: self.0.clone() })
     }
+}
+
+/// Returns the entries of a line: one, none, or all of a row of a device table.
+fn entries_of(line: &[u8], defaults: &mut Defaults) -> Result<Vec<Entry>, Fault> {
+    let Some(rows) = tables::entries(line)? else {
+        return Ok(entry::parse(line, defaults)?.into_iter().collect());
+    };
+    rows.iter().filter_map(|row| entry::parse(row, defaults).transpose()).collect()
 }
 
 impl List {

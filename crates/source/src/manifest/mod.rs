@@ -7,6 +7,7 @@ mod additions;
 mod contents;
 mod entry;
 mod fault;
+mod tables;
 mod words;
 mod write;
 

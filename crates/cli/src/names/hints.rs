@@ -1,0 +1,74 @@
+//! Hints of mkfs.erofs: cluster size and codec of the files whose paths match an expression.
+
+use super::globs::regex;
+use packfs::{Error, NodeKind, Result, ResultExt, Tree};
+use regex::bytes::Regex;
+use std::path::Path;
+
+/// Most files that hints may match: each becomes a rule.
+const FILES_MAX: usize = 1 << 12;
+
+/// A line of a file of hints.
+pub struct Hint {
+    path: Regex,
+    /// Codec and size of a rule.
+    value: String,
+}
+
+/// Reads lines `SIZE [NUMBER OF THE CODEC] EXPRESSION`.
+///
+/// Errors: `Io`; `Usage` for an invalid line.
+pub fn read(file: &Path, block: u64, codecs: &[String]) -> Result<Vec<Hint>> {
+    let text = std::fs::read_to_string(file).or_io(|| format!("cannot open {file:?}"))?;
+    let mut hints = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let wrong =
+            || Error::usage(format!("{file:?}: \"{line}\" is not SIZE [NUMBER OF THE CODEC] EXPRESSION"));
+        let (size, rest) = line.split_once([' ', '\t']).ok_or_else(wrong)?;
+        let size: u64 = size.parse().map_err(|_| wrong())?;
+        let (number, expression) =
+            rest.trim_start().split_once([' ', '\t']).unwrap_or(("0", rest.trim_start()));
+        let codec = number.parse().ok().and_then(|number: usize| codecs.get(number)).ok_or_else(wrong)?;
+        if expression.is_empty() {
+            return Err(wrong());
+        }
+        if !size.is_multiple_of(block) {
+            anstream::eprintln!("mkfs.erofs: invalid cluster size {size} in {file:?}: the line is ignored");
+            continue;
+        }
+        let value = if size == 0 { "none".to_owned() } else { format!("{codec}@{size}") };
+        hints.push(Hint { path: regex(expression.as_bytes())?, value });
+    }
+    Ok(hints)
+}
+
+/// Returns a rule for each file that a hint matches; the first that does counts.
+///
+/// Errors: `Usage` for too many files.
+pub fn rules(hints: &[Hint], tree: &Tree) -> Result<Vec<(String, String)>> {
+    let (mut rules, mut walk) = (Vec::new(), tree.walk());
+    while let Some((path, id)) = walk.next() {
+        let is_file = matches!(tree.node(id).kind, NodeKind::File { .. });
+        let found = hints.iter().find(|hint| is_file && hint.path.is_match(path.as_bytes()));
+        let Some(hint) = found else { continue };
+        if rules.len() == FILES_MAX {
+            return Err(Error::usage(format!("--compress-hints match more than {FILES_MAX} files"))
+                .hint("packfs pack has rules by glob: -O rule=GLOB=CODEC[:LEVEL][@SIZE]"));
+        }
+        rules.push(("rule".to_owned(), format!("/{}={}", exactly(path.as_bytes()), hint.value)));
+    }
+    Ok(rules)
+}
+
+/// Returns a glob of one path.
+fn exactly(path: &[u8]) -> String {
+    let escaped = |byte: &u8| match byte {
+        b'*' | b'?' | b'[' | b']' | b'{' | b'}' | b'!' => format!("[{}]", char::from(*byte)),
+        byte if byte.is_ascii_graphic() && !matches!(byte, b'=' | b'\\' | b',') => {
+            char::from(*byte).to_string()
+        }
+        // Signs of the rule itself, and bytes that are no text.
+        _ => "?".to_owned(),
+    };
+    path.iter().map(escaped).collect()
+}
