@@ -7,7 +7,7 @@ use crate::inode::InodeItem;
 use crate::key::Key;
 use crate::tree::Item;
 use crate::volume::{BtrfsVolume, Node};
-use packfs_core::{FileType, Result, len_of};
+use packfs_core::{FileType, Result, len_of, usize_of};
 use packfs_format::{Extent, ExtentFrom, Extents, StoredExtent};
 use std::ops::{ControlFlow, Range};
 
@@ -115,7 +115,8 @@ impl BtrfsVolume {
 
     /// Implements [`packfs_format::Volume::read_link`].
     pub(crate) fn target_of(&self, node: &Node) -> Result<Vec<u8>> {
-        self.inode_item(node)?.wanted(FileType::Symlink)?;
+        let link = self.inode_item(node)?;
+        link.wanted(FileType::Symlink)?;
         let (tree, inode) = (node.tree.id, node.inode);
         let item = node.tree.get(&self.fs.store, &Key::new(inode, kind::EXTENT_DATA, 0))?;
         let item = item.ok_or(Corruption::NoInode { tree, inode })?;
@@ -124,7 +125,9 @@ impl BtrfsVolume {
         if extent.form != Form::Inline || extent.algorithm.is_some() {
             return Err(Corruption::Wanted { tree, inode, wanted: "symbolic link with inline data" }.into());
         }
-        let target = item.bytes().get(INLINE_AT..).unwrap_or_default();
+        // mkfs.btrfs --rootdir once stored a NUL behind the target.
+        let stored = item.bytes().get(INLINE_AT..).unwrap_or_default();
+        let target = stored.get(..usize_of(link.len)).unwrap_or(stored);
         if target.is_empty() || target.len() > TARGET_LEN_MAX || target.contains(&0) {
             let (figure, found) = ("length of the target", target.len() as u64);
             return Err(Corruption::Figure { place, figure, found, allowed: "1 to 4095 without NUL" }.into());

@@ -239,36 +239,46 @@ impl<'f> Replay<'f, '_> {
     /// Keeps of the extents of a file what is outside of ranges, and adds others.
     fn cut(&mut self, cuts: &Cuts) -> Result<()> {
         let ranges = cuts.joined();
-        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(()) };
-        let last_at = last.end;
-        let store = &self.fs.store;
-        for old in self.base.items_around(store, cuts.inode, kind::EXTENT_DATA, first.start)? {
-            let old = old?;
-            self.budget.take(1)?;
-            if old.key.offset >= last_at {
-                break;
-            }
-            let extent = FileExtent::read(&old, self.sector_len())?;
-            let whole = extent.range();
-            let mut kept_from = whole.start;
-            let next = ranges.partition_point(|range| range.end <= whole.start);
-            let covering = ranges.iter().skip(next).take_while(|range| range.start < whole.end);
-            for (number, range) in covering.enumerate() {
+        let mut done = None;
+        for range in &ranges {
+            let store = &self.fs.store;
+            for old in self.base.items_around(store, cuts.inode, kind::EXTENT_DATA, range.start)? {
+                let old = old?;
                 self.budget.take(1)?;
-                if number == 0 {
-                    self.put(old.key, None)?;
+                if old.key.offset >= range.end {
+                    break;
                 }
-                self.keep(&old, extent.form, kept_from..range.start)?;
-                kept_from = range.end;
-            }
-            if kept_from > whole.start {
-                self.keep(&old, extent.form, kept_from..whole.end)?;
+                // A long extent was cut with an earlier range.
+                if done < Some(old.key) {
+                    done = Some(old.key);
+                    self.cut_extent(&old, &ranges)?;
+                }
             }
         }
         for item in &cuts.items {
             self.put(item.key, Some(item.clone()))?;
         }
         Ok(())
+    }
+
+    fn cut_extent(&mut self, old: &Item, ranges: &[Range<u64>]) -> Result<()> {
+        let extent = FileExtent::read(old, self.sector_len())?;
+        let whole = extent.range();
+        let mut kept_from = whole.start;
+        let next = ranges.partition_point(|range| range.end <= whole.start);
+        let covering = ranges.iter().skip(next).take_while(|range| range.start < whole.end);
+        for (number, range) in covering.enumerate() {
+            self.budget.take(1)?;
+            if number == 0 {
+                self.put(old.key, None)?;
+            }
+            self.keep(old, extent.form, kept_from..range.start)?;
+            kept_from = range.end;
+        }
+        match kept_from > whole.start {
+            true => self.keep(old, extent.form, kept_from..whole.end),
+            false => Ok(()),
+        }
     }
 
     fn keep(&mut self, old: &Item, form: Form, kept: Range<u64>) -> Result<()> {

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Tree blocks that are kept, in bytes.
-const CACHE_LEN: usize = 32 << 20;
+const CACHE_LEN: usize = 8 << 20;
 /// Blocks with inline data whose generation is remembered; of others all copies are compared.
 const INLINE_MAX: usize = 1 << 18;
 

@@ -397,6 +397,10 @@ fn refuses_inodes() {
     assert!(read(&volume, InodeId(link)).unwrap_err().to_string().contains("not a regular file"));
     let nul = Editor::new(MIXED).item(tree::TOP, of(link, kind::EXTENT_DATA), 21, &[0]).open().unwrap();
     assert!(nul.read_link(InodeId(link)).unwrap_err().to_string().contains("1 to 4095 without NUL"));
+    let whole = volume.read_link(InodeId(link)).unwrap();
+    let len = (whole.len() as u64 - 1).to_le_bytes();
+    let shorter = Editor::new(MIXED).item(tree::TOP, of(link, kind::INODE_ITEM), 0x10, &len).open().unwrap();
+    assert_eq!(shorter.read_link(InodeId(link)).unwrap(), whole[..whole.len() - 1]);
 }
 
 #[test]

@@ -187,7 +187,7 @@ impl Volume for BtrfsVolume {
 
     fn remarks(&self) -> Vec<String> {
         let healed = self.fs.store.devices.healed.load(Ordering::Relaxed);
-        let text = format!("{healed} damaged sectors and tree blocks were read from other copies");
+        let text = format!("damaged sectors and tree blocks that were read from other copies: {healed}");
         (healed > 0).then_some(text).into_iter().collect()
     }
 

@@ -229,8 +229,13 @@ fn a_damaged_sector_is_read_from_its_mirror_or_refused() {
         let at = (0..device.len()).step_by(4096).find(|at| &device[*at..at + 4096] == sector);
         device[at.expect("the sector") + 7] ^= 1;
         std::fs::write(&made.devices[0], device).unwrap();
-        match (row.devices, made.open(&[]).unwrap().read("random")) {
-            (2, found) => assert!(found.unwrap() == expected),
+        let opened = made.open(&[]).unwrap();
+        match (row.devices, opened.read("random")) {
+            (2, found) => {
+                assert!(found.unwrap() == expected);
+                let remarks = opened.volume().remarks();
+                assert!(remarks.len() == 1 && remarks[0].contains("read from other copies"), "{remarks:?}");
+            }
             (_, found) => {
                 let error = found.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
