@@ -2,10 +2,12 @@
 
 mod common;
 
-use common::read_image;
+use common::{open_image, read_image};
+use packfs_format::{DirCursor, DirEntry};
 use packfs_testkit::{
     Compare, Mount, Peer, Snapshot, is_root, odd_tree, peer, skip, snapshot_dir, write_dir,
 };
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 
@@ -151,4 +153,44 @@ fn agrees_with_the_kernel_on_the_first_half_of_feature_sets() {
 #[test]
 fn agrees_with_the_kernel_on_the_second_half_of_feature_sets() {
     agrees_on(&SETS[SETS.len() / 2..], 2000);
+}
+
+#[test]
+fn a_hundred_thousand_names_are_listed_and_found() {
+    let Some(mkfs) = tools() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("image");
+    std::fs::File::create(&image).unwrap().set_len(400 << 20).unwrap();
+    run(mkfs.command(&[&"-q", &"-f"]).arg(&image));
+    let mount = Mount::writable(&image, "xfs").unwrap();
+    let many = mount.path().join("many");
+    std::fs::create_dir(&many).unwrap();
+    let name = |index: u32| format!("a name, number {index}");
+    std::fs::write(many.join(name(0)), b"content").unwrap();
+    for index in 1..100_000 {
+        std::fs::hard_link(many.join(name(0)), many.join(name(index))).unwrap();
+    }
+    for index in (1..100_000).step_by(3) {
+        std::fs::remove_file(many.join(name(index))).unwrap();
+    }
+    drop(mount);
+    let engine = open_image(&image);
+    let volume = engine.volume();
+    let mut findings = Vec::new();
+    volume.check(&mut |finding| findings.push(finding)).unwrap();
+    assert_eq!(findings, []);
+    let dir = volume.lookup(volume.root(), b"many").unwrap().unwrap();
+    let file = volume.lookup(dir, name(0).as_bytes()).unwrap();
+    let mut listed = 0;
+    let mut visit = |entry: DirEntry, _| {
+        assert_eq!(Some(entry.id), file);
+        listed += 1;
+        ControlFlow::Continue(())
+    };
+    volume.read_dir(dir, DirCursor(0), &mut visit).unwrap();
+    assert_eq!(listed, 66_667);
+    for index in 0..100_000 {
+        let found = volume.lookup(dir, name(index).as_bytes()).unwrap();
+        assert_eq!(found, file.filter(|_| index % 3 != 1), "{index}");
+    }
 }

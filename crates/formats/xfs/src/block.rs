@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub(crate) enum BlockKind {
     /// Data of a directory, with the hash table of a small one.
     Dir,
+    /// Free index of a directory.
+    Free,
     /// Hash table or node of a directory or of attributes.
     Tree,
     /// Node or leaf of a tree of extents.
@@ -32,6 +34,7 @@ impl BlockKind {
     pub(crate) fn word(self) -> &'static str {
         match self {
             BlockKind::Dir => "directory block",
+            BlockKind::Free => "free index block",
             BlockKind::Tree => "hash tree block",
             BlockKind::Map => "extent tree block",
         }
@@ -42,12 +45,13 @@ impl BlockKind {
             BlockKind::Dir => 0,
             BlockKind::Tree => 1,
             BlockKind::Map => 3,
+            BlockKind::Free => 4,
         }
     }
 
     fn header(self) -> Header {
         match self {
-            BlockKind::Dir => Header { checksum: 4, place: 8, uuid: 24, owner: 40 },
+            BlockKind::Dir | BlockKind::Free => Header { checksum: 4, place: 8, uuid: 24, owner: 40 },
             BlockKind::Tree => Header { checksum: 12, place: 16, uuid: 32, owner: 48 },
             BlockKind::Map => Header { checksum: 64, place: 24, uuid: 40, owner: 56 },
         }
@@ -58,6 +62,8 @@ impl BlockKind {
         let (found, allowed, wanted): (u32, &[u32], _) = match (self, is_v5) {
             (BlockKind::Dir, true) => (be32(bytes, 0), &[0x5844_4233, 0x5844_4433], "XDB3 or XDD3"),
             (BlockKind::Dir, false) => (be32(bytes, 0), &[0x5844_3242, 0x5844_3244], "XD2B or XD2D"),
+            (BlockKind::Free, true) => (be32(bytes, 0), &[0x5844_4633], "XDF3"),
+            (BlockKind::Free, false) => (be32(bytes, 0), &[0x5844_3246], "XD2F"),
             (BlockKind::Map, true) => (be32(bytes, 0), &[0x424d_4133], "BMA3"),
             (BlockKind::Map, false) => (be32(bytes, 0), &[0x424d_4150], "BMAP"),
             (BlockKind::Tree, true) => {

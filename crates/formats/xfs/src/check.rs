@@ -2,6 +2,7 @@
 //!
 //! Invariant: ends for every image, as each inode is visited once.
 
+use crate::check_hash::Hashes;
 use crate::corruption::Corruption;
 use crate::dir::is_dot;
 use crate::dir_block::{RawEntry, file_type};
@@ -70,6 +71,11 @@ impl XfsVolume {
             for header in [Header::Free, Header::Inodes, Header::List] {
                 are_sound &= report.refused(&place, self.group_header(group, header))?.is_some();
             }
+            if group > 0
+                && let Some(fault) = self.copy_fault(group)?
+            {
+                report.warn(&place, format_args!("copy of the superblock: {fault}"));
+            }
             for row in TREES.iter().filter(|_| are_sound) {
                 let walked = self.each_record(group, row, &mut |_, _| Ok(ControlFlow::Continue(())));
                 report.refused(&place, walked)?;
@@ -86,8 +92,10 @@ impl Walk<'_, '_> {
             return Ok(());
         };
         let mut names: HashSet<Vec<u8>> = HashSet::new();
+        let mut hashes = Hashes::default();
         let mut failed = None;
         let listed = volume.each_raw_entry(&inode, 0, &mut |raw| {
+            hashes.add(raw.name, raw.at);
             if !names.insert(raw.name.to_vec()) {
                 self.hierarchy.order_fault(index, raw.name, raw.name, self.report);
             }
@@ -107,6 +115,10 @@ impl Walk<'_, '_> {
             // Directories may be among the names that are lost.
             self.dir_links.remove(&dir);
             return Ok(());
+        }
+        if !self.report.is_full() {
+            let checked = volume.check_hashes(&inode, hashes);
+            self.report.refused(self.hierarchy.path(index), checked)?;
         }
         if inode.form != Form::Local && !self.report.is_full() {
             let is_missing = [&b"."[..], b".."].into_iter().find(|name| !names.contains(*name));
@@ -154,13 +166,13 @@ impl Walk<'_, '_> {
         let is_dir = inode.file_type == FileType::Directory;
         if let Some(number) = claimed {
             self.hierarchy.meet(ino, inode.links, is_dir.then_some(ino), dir, name);
-            let is_right = match self.volume.super_block.has_ftype() {
-                true => file_type(number) == Some(inode.file_type),
-                false => true,
-            };
-            if !is_right {
-                let fault = format_args!("type {number} of its entry is not that of inode {ino}");
-                self.report.warn(&path, fault);
+            let fault = format_args!("type {number} of its entry is not that of inode {ino}");
+            match file_type(number) {
+                _ if !self.volume.super_block.has_ftype() => {}
+                Some(found) if found == inode.file_type => {}
+                // Readers refuse a type that the inode does not have.
+                Some(_) => self.report.error(&path, fault),
+                None => self.report.warn(&path, fault),
             }
             if is_dir && let Some(parent) = self.hierarchy.dir(dir) {
                 let links = self.dir_links.entry(parent).or_insert((0, 0, dir));

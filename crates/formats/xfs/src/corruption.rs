@@ -63,6 +63,10 @@ faults! {
     Kind { ino: u64, wanted: &'static str } = "inode {ino}: not a {wanted}";
     ShortForm { ino: u64, what: &'static str, at: u64 } =
         "inode {ino}: {what} in the inode: byte {at}: the next one is outside of the fork";
+    DirHashes { ino: u64, names: u64, entries: u64 } =
+        "inode {ino}: its {names} names are not those of the {entries} entries of its hash table";
+    HashOrder { place: FaultPlace, found: u32, before: u32 } =
+        "{place}: hash {found:#x} behind {before:#x}";
     DirMapped { ino: u64, max: u64 } = "inode {ino}: maps over {max} directory blocks, which is all it has";
     DirHole { ino: u64, offset: u64 } =
         "inode {ino}: directory block at {offset:#x} has a hole in it";

@@ -2,7 +2,7 @@
 
 use crate::corruption::Corruption;
 use crate::disk::{Checksum, be16, be32, be64, part, uuid};
-use crate::super_block::{SECTOR, SuperBlock};
+use crate::super_block::{CHECKSUM_AT, SECTOR, SuperBlock};
 use crate::volume::XfsVolume;
 use packfs_core::{Result, usize_of};
 use packfs_format::FaultPlace;
@@ -216,6 +216,27 @@ impl XfsVolume {
             return Err(Corruption::GroupNumber { place, found: found.into(), wanted: group }.into());
         }
         Ok(bytes)
+    }
+
+    /// Returns the fault of the copy of the superblock in a group. Linux does not read it to mount.
+    pub(crate) fn copy_fault(&self, group: u64) -> Result<Option<&'static str>> {
+        let len = usize_of(self.super_block.sector_len);
+        let (mut copy, mut first) = (vec![0; len], vec![0; len]);
+        let at = self.super_block.ag_block_at(group, 0);
+        if at.saturating_add(len as u64) > self.image.len() {
+            return Ok(None);
+        }
+        self.image.read_exact_at(at, &mut copy)?;
+        self.image.read_exact_at(0, &mut first)?;
+        // Magic, block size, length, identifier, and groups.
+        let places = [(0, 16), (32, 16), (84, 8), (124, 1)];
+        let is_same = places.iter().all(|(at, len)| part(&copy, *at, *len) == part(&first, *at, *len));
+        let is_summed = !self.super_block.is_v5() || Checksum::of(&copy, CHECKSUM_AT).is_right();
+        Ok(match (is_same, is_summed) {
+            (false, _) => Some("its figures are others"),
+            (_, false) => Some("wrong checksum"),
+            _ => None,
+        })
     }
 
     /// Calls `visit` for the blocks and the records of a tree of a group.

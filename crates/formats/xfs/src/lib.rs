@@ -16,6 +16,7 @@ mod attr;
 mod block;
 mod bmap;
 mod check;
+mod check_hash;
 mod clusters;
 mod corruption;
 mod dir;

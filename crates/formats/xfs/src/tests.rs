@@ -1,7 +1,9 @@
 //! Refusals of the reader: a sound image with one bad figure each.
 
 use crate::disk::Checksum;
-use crate::log::LogState;
+use crate::inode::Fork;
+use crate::log::{Intent, LogState, Remap};
+use crate::mapping::Mapping;
 use crate::open::open;
 use crate::volume::XfsVolume;
 use packfs_core::{ErrorKind, MemoryImage, Result};
@@ -194,4 +196,66 @@ fn lookups_find_what_listings_show() {
     }
     assert_eq!(volume.lookup(node, b"a name 50").unwrap(), None);
     assert_refused(volume.lookup(InodeId(1 << 60), b"a"), ErrorKind::Corrupt, "outside of the filesystem");
+}
+
+#[test]
+fn changes_that_the_log_leaves_unfinished_are_finished() {
+    let mut volume = opened(V5.to_vec()).unwrap();
+    let mut id = volume.root();
+    for name in HELLO {
+        id = volume.lookup(id, name.as_bytes()).unwrap().unwrap();
+    }
+    let mappings = |volume: &XfsVolume| {
+        let (mut found, inode) = (Vec::new(), volume.disk_inode(id.0).unwrap());
+        let visit = &mut |mapping| {
+            found.push(mapping);
+            Ok(ControlFlow::Continue(()))
+        };
+        volume.each_mapping(&inode, Fork::Data, 0, visit).unwrap();
+        (found, inode.blocks)
+    };
+    let (before, blocks) = mappings(&volume);
+    let start = before[0].start;
+    let change = |offset, count, is_mapped, is_attr| {
+        let remap = Remap { ino: id.0, start, offset, count, is_mapped, is_unwritten: false, is_attr };
+        [Intent::Mapping(vec![remap])]
+    };
+    volume.finish_intents(&change(7, 1, true, false), 0);
+    let added = Mapping { offset: 7, start, count: 1, is_unwritten: false };
+    assert_eq!(mappings(&volume), ([&before[..], &[added]].concat(), blocks + 1));
+    volume.finish_intents(&change(0, 8, false, false), 0);
+    let count: u64 = before.iter().map(|mapping| mapping.count).sum();
+    assert_eq!(mappings(&volume), (vec![], blocks - count));
+    assert_eq!(volume.warnings, Vec::<String>::new());
+    volume.finish_intents(&change(0, 1, true, true), 3);
+    assert!(volume.warnings[0].contains("unfinished change"), "{:?}", volume.warnings);
+    assert!(volume.warnings[1].contains("3 further"), "{:?}", volume.warnings);
+}
+
+#[test]
+fn hash_tables_that_do_not_hold_the_names_are_errors() {
+    let volume = opened(V5.to_vec()).unwrap();
+    let dir_len = volume.super_block.dir_block_len as usize;
+    let log = volume.super_block.internal_log().unwrap().start as usize;
+    let is_leaf = |at: &usize| matches!(V5[at + 8..at + 10], [0x3d, 0xf1 | 0xff]);
+    let at = (0..log).step_by(1024).find(is_leaf).unwrap();
+    let faults = |skip: usize, byte: u8| {
+        let mut image = V5.to_vec();
+        let block = &mut image[at..at + dir_len];
+        block[skip] = byte;
+        let sum = Checksum::of(block, 12).computed;
+        block[12..16].copy_from_slice(&sum.to_le_bytes());
+        let mut faults = Vec::new();
+        let mut take = |found: packfs_format::Finding| {
+            if found.severity == Severity::Error {
+                faults.push(found.fault);
+            }
+        };
+        opened(image).unwrap().check(&mut take).unwrap();
+        faults
+    };
+    assert_eq!(faults(71, V5[at + 71]), Vec::<String>::new());
+    // The address of the first entry of a leaf, and its hash.
+    assert!(faults(71, !V5[at + 71])[0].contains("hash table"));
+    assert!(faults(64, 0xff)[0].contains("hash 0x"));
 }
