@@ -5,6 +5,7 @@
 
 use crate::{DirCursor, DirEntry, InnerImage, Inode, InodeId, InodeKind};
 use packfs_core::{Error, FileType, Meta, Name, Owner, Result, Timestamp};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// The root of every container.
@@ -21,6 +22,8 @@ struct Contained {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContainedFiles {
     files: Vec<Contained>,
+    /// Index of each file, by its name.
+    index: HashMap<String, usize>,
 }
 
 impl ContainedFiles {
@@ -37,9 +40,10 @@ impl ContainedFiles {
     /// Adds a file. Names are the format's own choice, so a name that is none, or there already, is
     /// a fault of the program: such a file is left out.
     pub fn push(&mut self, name: &str, len: u64) {
-        let known = self.files.iter().any(|file| file.name == name);
+        let known = self.index.contains_key(name);
         debug_assert!(Name::new(name.as_bytes()).is_ok() && !known, "{name}");
         if Name::new(name.as_bytes()).is_ok() && !known {
+            self.index.insert(name.to_owned(), self.files.len());
             self.files.push(Contained { name: name.to_owned(), len });
         }
     }
@@ -99,7 +103,8 @@ impl ContainedFiles {
     /// See [`crate::Volume::lookup`]. Errors: `Failed` for what is no directory.
     pub fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         is_root(dir)?;
-        Ok(self.files.iter().position(|file| file.name.as_bytes() == name).map(ContainedFiles::id_of))
+        let index = std::str::from_utf8(name).ok().and_then(|name| self.index.get(name));
+        Ok(index.copied().map(ContainedFiles::id_of))
     }
 
     /// See [`crate::Volume::read_dir`]. Errors: `Failed` for what is no directory.

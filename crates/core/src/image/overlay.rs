@@ -9,6 +9,7 @@ use std::sync::Arc;
 /// An image some of whose blocks are replaced.
 pub struct OverlayImage {
     base: Arc<dyn Image>,
+    len: u64,
     block_len: NonZeroU64,
     blocks: BTreeMap<u64, Replacement>,
 }
@@ -27,7 +28,12 @@ impl OverlayImage {
     /// Puts an overlay without blocks over an image. `block_len` is in bytes, at least 1.
     pub fn new(base: Arc<dyn Image>, block_len: u64) -> Self {
         let block_len = NonZeroU64::new(block_len).unwrap_or(NonZeroU64::MIN);
-        OverlayImage { base, block_len, blocks: BTreeMap::new() }
+        OverlayImage { len: base.len(), base, block_len, blocks: BTreeMap::new() }
+    }
+
+    /// Sets the length in bytes; the default is that of the base, which zeros follow.
+    pub fn set_len(&mut self, len: u64) {
+        self.len = len;
     }
 
     /// Replaces a block by the bytes of the base at offset `from`.
@@ -60,10 +66,20 @@ impl OverlayImage {
         self.blocks.len()
     }
 
+    /// Reads from the base, and zeros after its end.
+    fn read_base(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let read = self.base.read_at(offset, buf)?;
+        if offset.saturating_add(read as u64) < self.base.len() {
+            return Ok(read);
+        }
+        buf.get_mut(read..).unwrap_or_default().fill(0);
+        Ok(buf.len())
+    }
+
     /// Reads within one block.
     fn read_block(&self, block: u64, skip: u64, buf: &mut [u8]) -> Result<usize> {
         match self.blocks.get(&block) {
-            None => self.base.read_at(block.saturating_mul(self.block_len.get()).saturating_add(skip), buf),
+            None => self.read_base(block.saturating_mul(self.block_len.get()).saturating_add(skip), buf),
             Some(Replacement::At(from)) => {
                 self.base.read_exact_at(from.saturating_add(skip), buf)?;
                 Ok(buf.len())
@@ -86,7 +102,7 @@ impl OverlayImage {
 
 impl Image for OverlayImage {
     fn len(&self) -> u64 {
-        self.base.len()
+        self.len
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
@@ -94,7 +110,7 @@ impl Image for OverlayImage {
         let buf = buf.get_mut(..wanted).unwrap_or_default();
         let (first, last) = (offset / self.block_len, offset.saturating_add(wanted as u64) / self.block_len);
         if self.blocks.range(first..=last).next().is_none() {
-            return self.base.read_at(offset, buf);
+            return self.read_base(offset, buf);
         }
         let mut done = 0;
         while done < wanted {
@@ -168,5 +184,19 @@ mod tests {
                 assert_eq!(found[..count], wanted[start..end], "{start} {len}");
             }
         }
+    }
+
+    #[test]
+    fn an_overlay_may_be_longer_than_its_base() {
+        let mut overlay = OverlayImage::new(Arc::new(MemoryImage::new("base", vec![1; 10])), 4);
+        overlay.set_len(20);
+        overlay.set_block(4, vec![5; 4].into());
+        let mut found = [9; 30];
+        assert_eq!(overlay.read_at(0, &mut found).unwrap(), 20);
+        assert_eq!(found[..20], [[1; 10].as_slice(), &[0; 6], &[5; 4]].concat());
+        let mut found = [9; 3];
+        assert_eq!(overlay.read_at(11, &mut found).unwrap(), 3);
+        assert_eq!(found, [0; 3]);
+        assert_eq!(overlay.next_data(11).unwrap(), Some(16..20));
     }
 }
