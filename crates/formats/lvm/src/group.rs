@@ -4,10 +4,12 @@ use crate::corruption::Corruption;
 use crate::disk::SECTOR_LEN;
 use crate::text::{Section, Value};
 use packfs_core::Name;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// Longest extents, in sectors: 16 GiB.
 const EXTENT_MAX: u64 = 32 << 20;
+/// Most volumes that are listed.
+const VOLUMES_MAX: usize = 16 << 10;
 
 /// A stretch of a linear volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,11 +21,18 @@ pub(crate) struct Segment {
     pub(crate) kind: Kind,
 }
 
+impl Segment {
+    /// Returns its end in the volume.
+    pub(crate) fn end(&self) -> u64 {
+        self.start.saturating_add(self.len)
+    }
+}
+
 /// Storage of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// On a physical volume, by its name in the text, from this byte on.
-    Linear { physical: String, at: u64 },
+    /// On a physical volume, by its index, from this byte on.
+    Linear { physical: usize, at: u64 },
     /// In another way, which is not read.
     Other(String),
 }
@@ -33,24 +42,48 @@ pub(crate) enum Kind {
 pub(crate) struct Logical {
     pub(crate) name: String,
     pub(crate) len: u64,
+    /// In order of their starts, without gaps, up to a fault.
     pub(crate) segments: Vec<Segment>,
+    /// The first part of its text that makes no sense.
+    pub(crate) fault: Option<Corruption>,
+}
+
+impl Logical {
+    /// Returns the type, as LVM2 names it.
+    pub(crate) fn kind(&self) -> &str {
+        match self.segments.first().map(|segment| &segment.kind) {
+            Some(Kind::Other(kind)) => kind,
+            _ => "linear",
+        }
+    }
+}
+
+/// A physical volume of the group, as the text has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) uuid: String,
+    /// Offset of its first extent.
+    start: u64,
 }
 
 /// A group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) name: String,
+    /// Its number; empty if there is none.
+    pub(crate) id: String,
     pub(crate) sequence: u64,
     pub(crate) extent_len: u64,
-    /// Number of each physical volume, by its name in the text.
-    pub(crate) physicals: BTreeMap<String, String>,
+    pub(crate) members: Vec<Member>,
     pub(crate) logicals: Vec<Logical>,
 }
 
 impl Group {
     /// Reads the text of a group.
     ///
-    /// Errors: `Corrupt` for a text without what is needed, or with figures that cannot be.
+    /// Errors: `Corrupt` for a text without what is needed, or with figures that cannot be. A fault
+    /// of one volume is kept with it.
     pub(crate) fn parse(text: &[u8]) -> Result<Group, Corruption> {
         let text = Section::parse(text)?;
         let group = text.0.iter().find_map(|(name, value)| match value {
@@ -63,74 +96,146 @@ impl Group {
             return Err(Corruption::Figure { what: "extent_size", found });
         }
         let extent_len = found.saturating_mul(SECTOR_LEN);
-        let (mut physicals, mut starts) = (BTreeMap::new(), BTreeMap::new());
+        let mut members = Vec::new();
         for (name, physical) in section.sections("physical_volumes") {
-            physicals.insert(name.to_owned(), physical.text("id")?.replace('-', ""));
-            starts.insert(name.to_owned(), physical.number("pe_start")?.saturating_mul(SECTOR_LEN));
+            let (name, uuid) = (name.to_owned(), physical.text("id")?.replace('-', ""));
+            let start = physical.number("pe_start")?.saturating_mul(SECTOR_LEN);
+            members.push(Member { name, uuid, start });
         }
+        let indexes = members.iter().enumerate().map(|(index, member)| (member.name.as_str(), index));
+        let parser = Parser { extent_len, members: &members, indexes: indexes.collect() };
+        let logicals = parser.volumes(section)?;
+        let id = section.text("id").unwrap_or_default().to_owned();
+        let sequence = section.number("seqno")?;
+        Ok(Group { name: name.clone(), id, sequence, extent_len, members, logicals })
+    }
+
+    /// Returns true if a physical volume of this number belongs to the group.
+    pub(crate) fn has(&self, uuid: &str) -> bool {
+        self.members.iter().any(|member| member.uuid == uuid)
+    }
+}
+
+/// A snapshot, as the text has it: a volume of its own name, which holds those of two others.
+struct Snapshot<'a> {
+    origin: &'a str,
+    /// The volume with the changes, by whose name users know the snapshot.
+    store: &'a str,
+    /// True if the changes are on their way into the origin.
+    merges: bool,
+}
+
+fn snapshot(section: &Section) -> Option<Snapshot<'_>> {
+    let (_, value) = section.0.iter().find(|(name, _)| name == "segment1")?;
+    let Value::Section(segment) = value else { return None };
+    if segment.text("type").ok()? != "snapshot" {
+        return None;
+    }
+    let (cow, merging) = (segment.text("cow_store").ok(), segment.text("merging_store").ok());
+    Some(Snapshot {
+        origin: segment.text("origin").ok()?,
+        store: cow.or(merging)?,
+        merges: merging.is_some(),
+    })
+}
+
+/// Properties of the group that its volumes are read with.
+struct Parser<'a> {
+    extent_len: u64,
+    members: &'a [Member],
+    indexes: HashMap<&'a str, usize>,
+}
+
+impl Parser<'_> {
+    /// All volumes that users see.
+    fn volumes(&self, group: &Section) -> Result<Vec<Logical>, Corruption> {
         let (mut logicals, mut names): (Vec<Logical>, HashSet<&str>) = (Vec::new(), HashSet::new());
-        for (name, logical) in section.sections("logical_volumes") {
-            let status = logical.list("status")?;
-            if !status.contains(&Value::Text("VISIBLE".into())) {
+        let mut merged = HashSet::new();
+        for (name, section) in group.sections("logical_volumes") {
+            let visible = Value::Text("VISIBLE".into());
+            if section.list("status").is_ok_and(|status| !status.contains(&visible)) {
                 continue;
             }
-            if Name::new(name.as_bytes()).is_err() || !names.insert(name) {
+            let snapshot = snapshot(section);
+            let shown = snapshot.as_ref().map_or(name, |snapshot| snapshot.store);
+            if Name::new(shown.as_bytes()).is_err() || !names.insert(shown) {
                 return Err(Corruption::Name);
             }
-            logicals.push(volume(name, logical, extent_len, &starts)?);
+            if logicals.len() >= VOLUMES_MAX {
+                return Err(Corruption::Volumes { max: VOLUMES_MAX });
+            }
+            merged.extend(snapshot.filter(|snapshot| snapshot.merges).map(|snapshot| snapshot.origin));
+            logicals.push(self.volume(shown, section));
         }
-        let sequence = section.number("seqno")?;
-        Ok(Group { name: name.clone(), sequence, extent_len, physicals, logicals })
+        // What the origin holds is in two places.
+        for logical in logicals.iter_mut().filter(|logical| merged.contains(logical.name.as_str())) {
+            let kind = || Kind::Other("snapshot-merge".into());
+            logical.segments.iter_mut().for_each(|segment| segment.kind = kind());
+        }
+        Ok(logicals)
     }
-}
 
-fn volume(
-    name: &str,
-    section: &Section,
-    extent_len: u64,
-    starts: &BTreeMap<String, u64>,
-) -> Result<Logical, Corruption> {
-    let mut segments = Vec::new();
-    let own = section.0.iter().filter(|(name, _)| name.starts_with("segment") && name != "segment_count");
-    for (_, value) in own {
-        let Value::Section(segment) = value else { continue };
+    fn volume(&self, name: &str, section: &Section) -> Logical {
+        let (mut segments, mut fault) = (Vec::new(), section.list("status").err());
+        let own = section.0.iter().filter(|(name, _)| name.starts_with("segment") && name != "segment_count");
+        for (_, value) in own {
+            let Value::Section(segment) = value else { continue };
+            match self.segment(segment) {
+                Ok(segment) => segments.push(segment),
+                Err(found) => fault = fault.or(Some(found)),
+            }
+        }
+        segments.sort_by_key(|segment| segment.start);
+        // An extent more if there is a fault, or the volume would seem to be read to its end.
+        let end = segments.iter().map(Segment::end).max().unwrap_or(0);
+        let len = if fault.is_some() || end == 0 { end.saturating_add(self.extent_len) } else { end };
+        // Segments follow each other, so that every byte of the volume has one place.
+        let (mut end, mut sound) = (0_u64, 0_usize);
+        for segment in &segments {
+            if segment.start != end || segment.len == 0 {
+                break;
+            }
+            (end, sound) = (segment.end(), sound.saturating_add(1));
+        }
+        if let Some(odd) = segments.get(sound) {
+            let found = odd.start.checked_div(self.extent_len).unwrap_or(odd.start);
+            fault = fault.or(Some(Corruption::Segments { found }));
+        }
+        if segments.is_empty() {
+            fault = fault.or(Some(Corruption::Missing { what: "segment of a volume" }));
+        }
+        if len > i64::MAX as u64 {
+            fault = fault.or(Some(Corruption::Figure { what: "extent_count", found: len }));
+        }
+        segments.truncate(sound);
+        Logical { name: name.to_owned(), len: len.min(i64::MAX as u64), segments, fault }
+    }
+
+    fn segment(&self, segment: &Section) -> Result<Segment, Corruption> {
         let bytes = |what| -> Result<u64, Corruption> {
             let found = segment.number(what)?;
-            found.checked_mul(extent_len).ok_or(Corruption::Figure { what, found })
+            found.checked_mul(self.extent_len).ok_or(Corruption::Figure { what, found })
         };
         let (start, len) = (bytes("start_extent")?, bytes("extent_count")?);
-        segments.push(Segment { start, len, kind: kind(segment, extent_len, starts)? });
+        Ok(Segment { start, len, kind: self.kind(segment)? })
     }
-    segments.sort_by_key(|segment| segment.start);
-    // Segments follow each other, so that every byte of the volume has one place.
-    let mut end = 0_u64;
-    for segment in &segments {
-        if segment.start != end || segment.len == 0 {
-            return Err(Corruption::Figure {
-                what: "start_extent",
-                found: segment.start.checked_div(extent_len).unwrap_or(segment.start),
-            });
-        }
-        end = end.saturating_add(segment.len);
-    }
-    if end > i64::MAX as u64 {
-        return Err(Corruption::Figure { what: "extent_count", found: end });
-    }
-    Ok(Logical { name: name.to_owned(), len: end, segments })
-}
 
-fn kind(segment: &Section, extent_len: u64, starts: &BTreeMap<String, u64>) -> Result<Kind, Corruption> {
-    let kind = segment.text("type")?;
-    if kind != "striped" && kind != "linear" {
-        return Ok(Kind::Other(kind.to_owned()));
-    }
-    match segment.list("stripes")? {
-        [Value::Text(physical), Value::Number(extent)] => {
-            let start =
-                starts.get(physical).ok_or(Corruption::Missing { what: "physical volume of a stripe" })?;
-            let at = extent.saturating_mul(extent_len).saturating_add(*start);
-            Ok(Kind::Linear { physical: physical.clone(), at })
+    fn kind(&self, segment: &Section) -> Result<Kind, Corruption> {
+        let kind = segment.text("type")?;
+        if kind != "striped" && kind != "linear" {
+            return Ok(Kind::Other(kind.to_owned()));
         }
-        stripes => Ok(Kind::Other(format!("striped over {} volumes", stripes.len() / 2))),
+        let [Value::Text(area), Value::Number(extent)] = segment.list("stripes")? else {
+            let stripes = segment.list("stripes")?;
+            return Ok(Kind::Other(format!("striped over {} volumes", stripes.len() / 2)));
+        };
+        // A stripe may also lie on a volume of the group, as while pvmove runs.
+        let Some((&physical, member)) =
+            self.indexes.get(area.as_str()).and_then(|index| Some((index, self.members.get(*index)?)))
+        else {
+            return Ok(Kind::Other(format!("linear over the volume {area:?}")));
+        };
+        let at = extent.saturating_mul(self.extent_len).saturating_add(member.start);
+        Ok(Kind::Linear { physical, at })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::corruption::Corruption;
 use crate::disk::*;
-use packfs_core::{Image, Result, range_at, usize_of};
+use packfs_core::{ErrorKind, Image, Result, range_at, usize_of};
 use std::mem::size_of;
 use std::ops::Range;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
@@ -10,9 +10,11 @@ use zerocopy::{FromBytes, FromZeros, IntoBytes};
 /// Sectors that may have a label.
 const LABEL_SECTORS: u64 = 4;
 /// Longest text: LVM2 makes areas of 1 MiB.
-const TEXT_MAX: u64 = 16 << 20;
+const TEXT_MAX: u64 = 4 << 20;
 /// Most areas of either kind.
 const AREAS_MAX: usize = 16;
+/// First byte of a label that its checksum covers.
+const SUMMED_AT: usize = 20;
 
 /// A label and its offset; `None` if there is none.
 pub(crate) fn find(image: &dyn Image) -> Result<Option<(u64, Label)>> {
@@ -33,9 +35,13 @@ pub(crate) fn find(image: &dyn Image) -> Result<Option<(u64, Label)>> {
 /// A physical volume.
 pub(crate) struct Physical {
     pub(crate) uuid: String,
+    /// Length of the device that it was made on.
+    pub(crate) device_len: u64,
     /// Its areas of metadata.
     areas: Vec<Range<u64>>,
     pub(crate) label: Range<u64>,
+    /// A wrong checksum of the label.
+    pub(crate) label_fault: Option<Corruption>,
 }
 
 /// LVM2's checksum: CRC-32 with a seed of its own, and without inversions.
@@ -64,7 +70,10 @@ impl Physical {
         for _ in rows.by_ref().take(AREAS_MAX).take_while(|area| area.at.get() != 0) {}
         let metadata = rows.take(AREAS_MAX).take_while(|area| area.at.get() != 0);
         let areas = metadata.map(|area| range_at(area.at.get(), area.len.get())).collect();
-        Ok(Physical { uuid: text_of(&header.uuid), areas, label: range_at(at, SECTOR_LEN) })
+        let (found, computed) = (label.checksum.get(), checksum(sector.get(SUMMED_AT..).unwrap_or_default()));
+        let label_fault = (found != computed).then_some(Corruption::LabelChecksum { found, computed });
+        let (uuid, device_len) = (text_of(&header.uuid), header.device_len.get());
+        Ok(Physical { uuid, device_len, areas, label: range_at(at, SECTOR_LEN), label_fault })
     }
 
     /// Returns the areas of metadata.
@@ -72,22 +81,19 @@ impl Physical {
         &self.areas
     }
 
-    /// The first sound text of its areas; `None` if it has no area that is used.
+    /// The texts of its areas that are used, each with its fault if it has one.
     ///
-    /// Errors: `Corrupt` if no area is sound, `Io`.
-    pub(crate) fn text(&self, image: &dyn Image) -> Result<Option<Vec<u8>>> {
-        let mut fault = None;
+    /// Errors: `Io`.
+    pub(crate) fn texts(&self, image: &dyn Image) -> Result<Vec<Result<Vec<u8>>>> {
+        let mut texts = Vec::new();
         for area in &self.areas {
             match area_text(image, area) {
-                Ok(Some(text)) => return Ok(Some(text)),
-                Ok(None) => {}
-                Err(error) => fault = fault.or(Some(error)),
+                Ok(text) => texts.extend(text.map(Ok)),
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                Err(error) => texts.push(Err(error)),
             }
         }
-        match fault {
-            Some(fault) => Err(fault),
-            None => Ok(None),
-        }
+        Ok(texts)
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod corruption;
 mod disk;
+mod given;
 mod group;
 mod label;
 #[cfg(test)]

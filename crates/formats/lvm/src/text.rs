@@ -6,6 +6,8 @@ use crate::corruption::Corruption;
 
 /// Deepest section: group, volumes, volume, segment.
 const DEPTH_MAX: usize = 8;
+/// Most values: ten thousand volumes have fewer.
+const VALUES_MAX: usize = 1 << 19;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +27,7 @@ impl Section {
     ///
     /// Errors: the place where it breaks the syntax.
     pub(crate) fn parse(text: &[u8]) -> Result<Section, Corruption> {
-        let mut parser = Parser { text, at: 0 };
+        let mut parser = Parser { text, at: 0, values: 0 };
         parser.section(0)
     }
 
@@ -73,6 +75,7 @@ impl Section {
 struct Parser<'a> {
     text: &'a [u8],
     at: usize,
+    values: usize,
 }
 
 impl Parser<'_> {
@@ -116,6 +119,7 @@ impl Parser<'_> {
     /// Names up to the brace at the end of the section; up to the end of the text at depth 0.
     fn section(&mut self, depth: usize) -> Result<Section, Corruption> {
         let mut section = Section::default();
+        self.count()?;
         if depth > DEPTH_MAX {
             return Err(self.fault());
         }
@@ -152,12 +156,9 @@ impl Parser<'_> {
     }
 
     fn value(&mut self, may_be_list: bool) -> Result<Value, Corruption> {
+        self.count()?;
         match self.next() {
             Some(b'"') => self.quoted().map(Value::Text),
-            Some(byte) if byte.is_ascii_digit() => {
-                let fault = self.fault();
-                self.name()?.parse().map(Value::Number).map_err(|_| fault)
-            }
             Some(b'[') if may_be_list => {
                 self.take();
                 let mut list = Vec::new();
@@ -169,8 +170,17 @@ impl Parser<'_> {
                 }
                 Ok(Value::List(list))
             }
-            _ => Err(self.fault()),
+            // Fractions and the like, which nothing here asks for, are texts.
+            _ => self.name().map(|word| word.parse().map_or(Value::Text(word), Value::Number)),
         }
+    }
+
+    fn count(&mut self) -> Result<(), Corruption> {
+        self.values = self.values.saturating_add(1);
+        if self.values > VALUES_MAX {
+            return Err(Corruption::Values { max: VALUES_MAX });
+        }
+        Ok(())
     }
 
     fn quoted(&mut self) -> Result<String, Corruption> {

@@ -1,7 +1,8 @@
 //! The opened group: hands the answers of the read modules out as a [`Container`].
 
 use crate::corruption::Corruption;
-use crate::group::{Group, Kind, Segment};
+use crate::given::Given;
+use crate::group::{Group, Kind, Logical, Segment};
 use crate::label::Physical;
 use packfs_core::{Error, Image, JoinedImage, Result, len_of, range_at};
 use packfs_format::check::Report;
@@ -9,7 +10,6 @@ use packfs_format::{
     ContainedFiles, Container, Extent, ExtentFrom, Extents, FactValue, Facts, Finding, SpaceOwner,
     space_owners,
 };
-use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -18,61 +18,57 @@ pub(crate) struct LvmVolume {
     image: Arc<dyn Image>,
     own: Physical,
     pub(crate) group: Group,
-    /// Bytes of each physical volume that is there, in all of them in a row.
-    places: BTreeMap<String, Range<u64>>,
+    /// Bytes of each physical volume of the group in all of them in a row; `None` for those that
+    /// are not given.
+    places: Vec<Option<Range<u64>>>,
     joined: Option<Arc<JoinedImage>>,
     files: ContainedFiles,
+    /// Texts that are damaged or old.
+    doubts: Vec<String>,
+}
+
+/// The place of a segment that is read.
+struct Place {
+    /// Offset of its first byte.
+    at: u64,
+    /// Number of its bytes that the file has.
+    there: u64,
+    /// The fault of the others.
+    beyond: Option<Corruption>,
 }
 
 impl LvmVolume {
     /// Opens a physical volume, and further ones of its group.
     pub(crate) fn open(image: Arc<dyn Image>, devices: Vec<Arc<dyn Image>>) -> Result<Self> {
-        let own = Physical::read(&*image)?;
-        let mut group = own.text(&*image)?.map(|text| Group::parse(&text)).transpose()?;
         let mut images = vec![Arc::clone(&image)];
-        let mut uuids = vec![own.uuid.clone()];
-        for device in devices {
-            let at = |error: Error| error.at(device.name());
-            let physical = Physical::read(&*device).map_err(at)?;
-            let text = physical.text(&*device).map_err(at)?;
-            let other = text.map(|text| Group::parse(&text)).transpose()?;
-            // Of several texts the newest counts.
-            if let Some(other) = other
-                && group.as_ref().is_none_or(|group| group.sequence < other.sequence)
-            {
-                group = Some(other);
-            }
-            uuids.push(physical.uuid);
-            images.push(device);
-        }
-        let group = group.ok_or(Corruption::NoText)?;
-        for (index, uuid) in uuids.iter().enumerate() {
-            if !group.physicals.values().any(|own| own == uuid) {
-                let name = images.get(index).map(|image| image.name()).unwrap_or_default();
-                return Err(Error::usage(format!(
-                    "{name} is no physical volume of the group {:?}",
-                    group.name
-                )));
-            }
-        }
+        images.extend(devices);
+        let Given { group, mut physicals, doubts } = Given::read(&images)?;
         let joined =
             (images.len() > 1).then(|| JoinedImage::new(images.clone()).map(Arc::new)).transpose()?;
-        let mut places = BTreeMap::new();
-        for (index, (uuid, image)) in uuids.iter().zip(&images).enumerate() {
-            let start = joined.as_ref().and_then(|joined| joined.start_of(index)).unwrap_or(0);
-            places.insert(uuid.clone(), range_at(start, image.len()));
+        let mut places = Vec::new();
+        for member in &group.members {
+            let given = physicals.iter().position(|physical| physical.uuid == member.uuid);
+            let place = given.and_then(|index| Some((index, images.get(index)?))).map(|(index, image)| {
+                let start = joined.as_ref().and_then(|joined| joined.start_of(index)).unwrap_or(0);
+                range_at(start, image.len())
+            });
+            places.push(place);
         }
         let mut files = ContainedFiles::new();
         for logical in &group.logicals {
             files.push(&logical.name, logical.len);
         }
-        Ok(LvmVolume { image, own, group, places, joined, files })
+        let own = physicals.swap_remove(0);
+        Ok(LvmVolume { image, own, group, places, joined, files, doubts })
     }
 
-    /// The place of a segment's first byte.
-    fn place(&self, volume: &str, segment: &Segment) -> Result<u64> {
+    /// The place of a segment.
+    ///
+    /// Errors: `Unsupported` for one that is not linear, `Failed` for one on a physical volume that
+    /// is not given.
+    fn place(&self, volume: &str, segment: &Segment) -> Result<Place> {
         let (physical, at) = match &segment.kind {
-            Kind::Linear { physical, at } => (physical, *at),
+            Kind::Linear { physical, at } => (*physical, *at),
             Kind::Other(kind) => {
                 let what = format!("volume {volume:?} is of the type {kind}, linear volumes are supported");
                 return Err(Error::unsupported("lvm image", what).hint(
@@ -80,17 +76,41 @@ impl LvmVolume {
                 ));
             }
         };
-        let uuid = self.group.physicals.get(physical);
-        let Some(range) = uuid.and_then(|uuid| self.places.get(uuid)) else {
-            let what =
-                format!("volume {volume:?} lies on the physical volume {physical:?}, which is not given");
+        let Some(range) = self.places.get(physical).and_then(Option::as_ref) else {
+            let name =
+                self.group.members.get(physical).map(|member| member.name.as_str()).unwrap_or_default();
+            let what = format!("volume {volume:?} lies on the physical volume {name:?}, which is not given");
             return Err(Error::failed(what).hint("--device FILE adds a physical volume of the group"));
         };
-        let limit = len_of(range);
-        if range_at(at, segment.len).end > limit {
-            return Err(Corruption::Beyond { at, len: segment.len, limit }.into());
+        let (len, limit) = (segment.len, len_of(range));
+        let there = limit.saturating_sub(at).min(len);
+        let beyond = (there < len).then_some(Corruption::Beyond { at, len, limit });
+        Ok(Place { at: range.start.saturating_add(at), there, beyond })
+    }
+
+    /// Hands out the extents of a volume, as far as they are there.
+    fn push_extents(&self, logical: &Logical, extents: &mut Extents<'_>) -> Result<()> {
+        let range = extents.range();
+        let first = logical.segments.partition_point(|segment| segment.end() <= range.start);
+        for segment in logical.segments.iter().skip(first) {
+            if segment.start >= range.end {
+                return Ok(());
+            }
+            let Place { at, there, beyond } = self.place(&logical.name, segment)?;
+            let extent = Extent { offset: segment.start, len: there, from: ExtentFrom::Stored(at) };
+            if extents.push(extent).is_break() {
+                return Ok(());
+            }
+            match beyond {
+                Some(fault) if segment.start.saturating_add(there) < range.end => return Err(fault.into()),
+                _ => {}
+            }
         }
-        Ok(range.start.saturating_add(at))
+        let end = logical.segments.last().map_or(0, Segment::end);
+        match logical.fault {
+            Some(fault) if end < range.end => Err(fault.into()),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -111,28 +131,14 @@ impl Container for LvmVolume {
     ) -> Result<()> {
         let logical = self.group.logicals.get(index);
         let logical = logical.ok_or_else(|| Error::failed(format!("no volume {index}")))?;
-        let mut extents = Extents::new(range.clone(), visit);
-        for segment in &logical.segments {
-            if segment.start >= range.end {
-                break;
-            }
-            if segment.start.saturating_add(segment.len) <= range.start {
-                continue;
-            }
-            let at = match self.place(&logical.name, segment) {
-                Ok(at) => at,
-                Err(error) => {
-                    extents.finish();
-                    return Err(error);
-                }
-            };
-            let extent = Extent { offset: segment.start, len: segment.len, from: ExtentFrom::Stored(at) };
-            if extents.push(extent).is_break() {
-                break;
-            }
-        }
+        let mut extents = Extents::new(range, visit);
+        let pushed = self.push_extents(logical, &mut extents);
         extents.finish();
-        Ok(())
+        pushed
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.doubts.clone()
     }
 
     fn data_image(&self) -> Option<Arc<dyn Image>> {
@@ -140,7 +146,7 @@ impl Container for LvmVolume {
     }
 
     fn image_len(&self) -> Option<u64> {
-        Some(self.image.len())
+        Some(self.image.len().min(self.own.device_len))
     }
 
     fn facts(&self) -> Result<Facts> {
@@ -149,15 +155,13 @@ impl Container for LvmVolume {
         facts.push("group", "Volume group", FactValue::Text(self.group.name.clone()));
         facts.push("sequence", "Sequence number", FactValue::Count(self.group.sequence));
         facts.push("extent_len", "Extent size", FactValue::Bytes(self.group.extent_len));
-        let given = |uuid: &String| if self.places.contains_key(uuid) { "" } else { ", not given" };
-        let words = self.group.physicals.iter().map(|(name, uuid)| format!("{name}: {uuid}{}", given(uuid)));
+        let words = self.group.members.iter().zip(&self.places).map(|(member, place)| {
+            let given = if place.is_some() { "" } else { ", not given" };
+            format!("{}: {}{given}", member.name, member.uuid)
+        });
         facts.push("physical_volumes", "Physical volumes", FactValue::List(words.collect()));
-        let kind = |segments: &[Segment]| match segments.first().map(|segment| &segment.kind) {
-            Some(Kind::Other(kind)) => kind.clone(),
-            _ => "linear".into(),
-        };
         let words = self.group.logicals.iter();
-        let words = words.map(|it| format!("{}: {}, {} bytes", it.name, kind(&it.segments), it.len));
+        let words = words.map(|it| format!("{}: {}, {} bytes", it.name, it.kind(), it.len));
         facts.push("volumes", "Volumes", FactValue::List(words.collect()));
         facts.push("image_len", "Image length", FactValue::Bytes(self.image.len()));
         Ok(facts)
@@ -168,11 +172,9 @@ impl Container for LvmVolume {
         claims.extend(self.own.areas().iter().map(|area| (area.clone(), "metadata")));
         for logical in &self.group.logicals {
             // What lies elsewhere, or cannot be read, owns nothing here.
-            let own = logical
-                .segments
-                .iter()
-                .filter_map(|segment| Some(range_at(self.place(&logical.name, segment).ok()?, segment.len)));
-            claims.extend(own.map(|range| (range, "volume")));
+            let places =
+                logical.segments.iter().filter_map(|segment| self.place(&logical.name, segment).ok());
+            claims.extend(places.map(|place| (range_at(place.at, place.there), "volume")));
         }
         claims.sort_by_key(|(range, _)| range.start);
         Ok(space_owners(claims, self.image.len()))
@@ -180,12 +182,20 @@ impl Container for LvmVolume {
 
     fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new("lvm", found);
+        if let Some(fault) = self.own.label_fault {
+            report.error("label", fault);
+        }
+        self.doubts.iter().for_each(|doubt| report.warn("metadata", doubt));
         for logical in &self.group.logicals {
+            if let Some(fault) = logical.fault {
+                report.error(&logical.name, fault);
+            }
             for segment in &logical.segments {
-                match (self.place(&logical.name, segment), &segment.kind) {
-                    (Ok(_), _) => {}
-                    (Err(error), Kind::Other(_)) => report.note(&logical.name, error),
-                    (Err(error), _) => report.error(&logical.name, error),
+                match self.place(&logical.name, segment) {
+                    Ok(Place { beyond: Some(fault), .. }) => report.error(&logical.name, fault),
+                    Ok(_) => {}
+                    // Sound, but not to be read here.
+                    Err(error) => report.note(&logical.name, error),
                 }
             }
         }

@@ -51,6 +51,8 @@ fn made(uuid: &str, text: &str, before_end: usize) -> Vec<u8> {
     let lists = [area(8192, 0), area(0, 0), area(AREA, AREA_LEN), area(0, 0)];
     let label = [label.as_bytes(), header.as_bytes(), lists.as_bytes()].concat();
     bytes[512..512 + label.len()].copy_from_slice(&label);
+    let label_sum = checksum(&bytes[512 + 20..1024]);
+    bytes[512 + 16..512 + 20].copy_from_slice(&label_sum.to_le_bytes());
     let (start, text) = (AREA_LEN - before_end, text.as_bytes());
     let area_header = AreaHeader {
         magic: AREA_MAGIC,
@@ -118,6 +120,9 @@ fn linear_volumes_are_read_and_others_refused_one_by_one() {
         assert_refused(read(&volume, &*file, "far"), ErrorKind::Failed, "\"pv1\", which is not given");
         assert_eq!(volume.space().unwrap().iter().map(|it| it.len).sum::<u64>(), file.len());
         assert!(format!("{:?}", volume.facts().unwrap()).contains("thin: thin, 4608 bytes"));
+        let mut findings = Vec::new();
+        volume.check(&mut |finding| findings.push(finding)).unwrap();
+        assert!(findings.iter().all(|it| it.severity == packfs_format::Severity::Note), "{findings:?}");
     }
 }
 
@@ -167,9 +172,6 @@ fn faults_of_the_text_are_told() {
         ("flags = []", "flags = [", "expected at byte"),
         ("flags = []", "flags = \"", "expected at byte"),
         ("seqno", "a {b {c {d {e {f {g {h {i { seqno", "expected at byte"),
-        ("\"pv0\", 3", "\"pv9\", 3", "no physical volume of a stripe"),
-        ("start_extent = 2", "start_extent = 3", "start_extent 3 is not allowed"),
-        ("extent_count = 1 type", "extent_count = 99999999999999999 type", "extent_count 99999999999999999"),
         ("        far {", "        root {", "no file name, or that of another"),
         ("        far {", "        .. {", "no file name"),
         ("vg {", "vg = 1 #", "expected at byte"),
@@ -178,6 +180,86 @@ fn faults_of_the_text_are_told() {
         assert_refused(open(made(UUID, &TEXT.replacen(from, to, 1), 3500)), ErrorKind::Corrupt, expected);
     }
     assert_refused(open(made(UUID, "a = 1", 3500)), ErrorKind::Corrupt, "text: no group");
+}
+
+#[test]
+fn faults_of_one_volume_leave_the_others_readable() {
+    for (from, to, kind, expected) in [
+        ("\"pv0\", 3", "\"pv9\", 3", ErrorKind::Unsupported, "of the type linear over the volume \"pv9\""),
+        ("start_extent = 2", "start_extent = 3", ErrorKind::Corrupt, "a segment starts at extent 3"),
+        (
+            "extent_count = 1 type",
+            "extent_count = 99999999999999999 type",
+            ErrorKind::Corrupt,
+            "extent_count 99999999999999999",
+        ),
+        (
+            "type = \"striped\" stripe_count = 1 stripes = [\"pv0\", 0]",
+            "",
+            ErrorKind::Corrupt,
+            "text: no type",
+        ),
+        ("status = [\"READ\", \"VISIBLE\"]", "", ErrorKind::Corrupt, "text: no status"),
+        ("status = [\"READ\", \"VISIBLE\"]", "status = -1.5", ErrorKind::Corrupt, "text: no status"),
+    ] {
+        assert!(TEXT.contains(from), "{from}");
+        let text = TEXT.replacen(from, to, 1).replacen("\"pv1\", 0", "\"pv0\", 1", 1);
+        let bytes = made(UUID, &text, 3500);
+        let volume = open(bytes.clone()).unwrap();
+        let file = image(bytes);
+        assert_refused(read(&volume, &*file, "root"), kind, expected);
+        assert!(read(&volume, &*file, "far").unwrap() == rows(b"1"), "{from}");
+    }
+}
+
+#[test]
+fn snapshots_have_the_names_that_users_gave_them() {
+    let snapshot = |store: &str| {
+        format!(
+            "snap1 {{ status = [\"READ\"] segment1 {{ start_extent = 0 extent_count = 1 type = \"striped\" stripes = [\"pv0\", 6] }} }}\n\
+             snapshot0 {{ status = [\"VISIBLE\"] segment1 {{ start_extent = 0 extent_count = 3 type = \"snapshot\" origin = \"root\" {store} = \"snap1\" }} }}\n far {{"
+        )
+    };
+    for (store, is_read) in [("cow_store", true), ("merging_store", false)] {
+        let bytes = made(UUID, &TEXT.replacen("far {", &snapshot(store), 1), 3500);
+        let volume = open(bytes.clone()).unwrap();
+        let names: Vec<String> = volume.inner_images().unwrap().into_iter().map(|it| it.name).collect();
+        assert_eq!(names, ["root", "snap1", "far", "wide", "thin"]);
+        assert_refused(
+            read(&volume, &*image(bytes.clone()), "snap1"),
+            ErrorKind::Unsupported,
+            "type snapshot,",
+        );
+        // The origin is as it is now, unless changes are on their way into it.
+        assert_eq!(read(&volume, &*image(bytes), "root").is_ok(), is_read);
+    }
+}
+
+#[test]
+fn the_newest_sound_text_counts() {
+    let older = TEXT.replace("seqno = 3", "seqno = 2").replace("\"pv0\", 3", "\"pv0\", 4");
+    let newer = TEXT.replace("seqno = 3", "seqno = 4").replace("\"pv0\", 3", "\"pv0\", 1");
+    let second = |text: &str| made(&"b".repeat(32), text, 3500);
+    for (text, wanted) in [(&older, b"340"), (&newer, b"120")] {
+        let volume = LvmVolume::open(image(made(UUID, TEXT, 3500)), vec![image(second(text))]).unwrap();
+        let data = volume.data_image().unwrap();
+        assert!(read(&volume, &*data, "root").unwrap() == rows(wanted));
+        assert!(volume.warnings()[0].contains("sequence number"), "{:?}", volume.warnings());
+    }
+    // A text of its own is not needed, and a group of the same name is another.
+    let mut damaged = made(UUID, TEXT, 3500);
+    damaged[AREA + AREA_LEN - 3500] ^= 1;
+    let volume = LvmVolume::open(image(damaged), vec![image(second(TEXT))]).unwrap();
+    assert!(read(&volume, &*volume.data_image().unwrap(), "root").unwrap() == rows(b"340"));
+    assert!(volume.warnings()[0].contains("text: checksum"), "{:?}", volume.warnings());
+    let other = newer.replace("flags = []", "flags = [] id = \"other\"").replace("aaaa-aaaa", "dddd-dddd");
+    let opened =
+        LvmVolume::open(image(made(UUID, TEXT, 3500)), vec![image(made(&"c".repeat(32), &other, 3500))]);
+    assert_refused(opened, ErrorKind::Usage, "is no physical volume of the group \"vg\"");
+}
+
+#[test]
+fn what_the_file_has_of_a_volume_is_read() {
     let far = made(UUID, &TEXT.replacen("\"pv0\", 3", "\"pv0\", 7", 1), 3500);
     let volume = open(far.clone()).unwrap();
     assert_refused(
@@ -185,6 +267,9 @@ fn faults_of_the_text_are_told() {
         ErrorKind::Corrupt,
         "1024 bytes, but its physical volume ends at",
     );
+    let id = volume.lookup(InodeId(0), b"root").unwrap().unwrap();
+    volume.extents(id, 0..512, &mut |_| ControlFlow::Continue(())).unwrap();
+    volume.extents(id, 1024..1536, &mut |_| ControlFlow::Continue(())).unwrap();
     let mut findings = Vec::new();
     volume.check(&mut |finding| findings.push(finding)).unwrap();
     assert!(findings.iter().any(|it| it.place == "root" && it.severity == packfs_format::Severity::Error));
