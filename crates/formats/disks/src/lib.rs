@@ -11,6 +11,7 @@
 )]
 
 mod guid;
+mod runs;
 mod sparse;
 mod table;
 #[cfg(test)]

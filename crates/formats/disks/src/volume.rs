@@ -1,8 +1,9 @@
 //! An opened virtual disk of any format, as a [`Container`].
 
 use crate::DISK_NAME;
+use crate::runs::Runs;
 use packfs_codec::BlockRef;
-use packfs_core::{Error, Image, Result, len_of};
+use packfs_core::{Error, Image, Result, len_of, range_at};
 use packfs_format::check::{Report, check_unused};
 use packfs_format::{
     ContainedFiles, Container, Extent, ExtentFrom, Extents, FactValue, Facts, Finding, FormatInfo,
@@ -10,6 +11,9 @@ use packfs_format::{
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+
+/// Most blocks that are looked at for the end of an image.
+const PARTS_MAX: u64 = 1 << 26;
 
 /// Place of a stretch of the disk.
 #[derive(Clone, Debug)]
@@ -40,6 +44,12 @@ pub(crate) trait Map: Send + Sync {
     ///
     /// Errors: those of `visit`, `Io`; `Corrupt` for a table that cannot be read.
     fn each(&self, range: Range<u64>, visit: &mut Visit<'_>) -> Result<()>;
+
+    /// Returns the bytes of the file that belong to a stretch stored at `at`, of `len` bytes: with
+    /// what is around it, such as the rest of its block.
+    fn owned(&self, at: u64, len: u64) -> Range<u64> {
+        range_at(at, len)
+    }
 
     /// Adds the facts that only this format has.
     fn add_facts(&self, facts: &mut Facts);
@@ -79,29 +89,33 @@ impl<M: Map> DiskVolume<M> {
         DiskVolume { image, map, files }
     }
 
-    /// Ranges of the file that something owns, in order of their starts.
-    fn claims(&self) -> Result<Vec<(Range<u64>, &'static str)>> {
+    /// Calls `visit` with the bytes of the file that belong to each stretch of the disk; ends early
+    /// when it returns false.
+    fn each_owned(&self, visit: &mut dyn FnMut(Range<u64>) -> bool) -> Result<()> {
         let len = self.image.len();
-        let mut claims = self.map.structures();
-        let mut run = 0..0;
         self.map.each(0..self.map.disk_len(), &mut |part, place| {
-            let stored = match place {
+            let owned = match place {
                 // Places of data that is made up are beyond the file.
-                Place::Stored(at) if at < len => at..at.saturating_add(len_of(&part)),
-                Place::Block { block, .. } => packfs_core::range_at(block.offset, block.stored_len.into()),
+                Place::Stored(at) if at < len => self.map.owned(at, len_of(&part)),
+                Place::Block { block, .. } => self.map.owned(block.offset, block.stored_len.into()),
                 Place::Stored(_) | Place::Hole | Place::Fault(_) => return Ok(true),
             };
-            // Blocks mostly lie one after the other.
-            if run.end == stored.start && !run.is_empty() {
-                run.end = stored.end;
-            } else {
-                claims.push((std::mem::replace(&mut run, stored), "file data"));
-            }
-            Ok(true)
-        })?;
-        claims.push((run, "file data"));
-        claims.sort_by_key(|(range, _)| range.start);
-        Ok(claims)
+            Ok(visit(owned.start.min(len)..owned.end.min(len)))
+        })
+    }
+
+    /// The runs of the file that hold the disk.
+    ///
+    /// Errors: `Corrupt` if so many of them overlap that the others are not looked at.
+    fn runs(&self) -> Result<Runs> {
+        let mut runs = Runs::default();
+        self.each_owned(&mut |range| runs.push(range))?;
+        runs.finish();
+        if runs.is_too_many() {
+            let fault = "more blocks than the file has room for: many are in one place";
+            return Err(Error::corrupt(format!("{} image", self.map.format().name), fault));
+        }
+        Ok(runs)
     }
 }
 
@@ -146,8 +160,16 @@ impl<M: Map> Container for DiskVolume<M> {
     }
 
     fn image_len(&self) -> Option<u64> {
-        let ends = self.claims().ok()?.into_iter().map(|(range, _)| range.end);
-        ends.max().map(|end| end.min(self.image.len()))
+        let structures = self.map.structures().into_iter().map(|(range, _)| range.end);
+        let mut end = structures.max().unwrap_or(0);
+        let mut parts = 0_u64;
+        self.each_owned(&mut |range| {
+            (end, parts) = (end.max(range.end), parts.saturating_add(1));
+            // The whole file is used; or it is no sound image.
+            end < self.image.len() && parts < PARTS_MAX
+        })
+        .ok()?;
+        Some(end.min(self.image.len()))
     }
 
     fn facts(&self) -> Result<Facts> {
@@ -160,7 +182,10 @@ impl<M: Map> Container for DiskVolume<M> {
     }
 
     fn space(&self) -> Result<Vec<SpaceOwner>> {
-        Ok(space_owners(self.claims()?, self.image.len()))
+        let mut claims = self.map.structures();
+        claims.extend(self.runs()?.ranges().map(|run| (run, "file data")));
+        claims.sort_by_key(|(range, _)| range.start);
+        Ok(space_owners(claims, self.image.len()))
     }
 
     fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
@@ -174,6 +199,17 @@ impl<M: Map> Container for DiskVolume<M> {
             }
             Ok(!report.is_full())
         })?;
+        let Some(runs) = report.refused("disk", self.runs())? else { return Ok(()) };
+        if let Some(shared) = runs.shared() {
+            let (at, end) = (shared.start, shared.end);
+            report.error("disk", format_args!("several blocks are at {at:#x} to {end:#x}"));
+        }
+        for (structure, name) in self.map.structures() {
+            if let Some(run) = runs.over(&structure) {
+                let at = run.start;
+                report.error(name, format_args!("blocks at {at:#x} are over {:#x}", structure.start));
+            }
+        }
         if is_sound {
             check_unused(&self.space()?, &mut report);
         }

@@ -6,6 +6,7 @@
 mod corruption;
 mod disk;
 
+use crate::table::Table;
 use crate::volume::{DiskVolume, Map, Place, Visit};
 use crate::{not_written, unsupported};
 use corruption::Corruption;
@@ -20,8 +21,8 @@ use zerocopy::{FromZeros, IntoBytes};
 
 /// Longest block, as libsparse takes.
 const BLOCK_LEN_MAX: u32 = 64 << 20;
-/// Most chunks: 512 MiB of their heads.
-const CHUNKS_MAX: u64 = 16 << 20;
+/// Most chunks: one for each page of a disk of 8 GiB.
+const CHUNKS_MAX: u64 = 2 << 20;
 
 static MAGICS: [Magic; 1] = [Magic { bytes: &[0x3a, 0xff, 0x26, 0xed, 1, 0], at: 0 }];
 
@@ -120,7 +121,8 @@ impl Chunks {
             return Err(Corruption::ChunkCount { found, max }.into());
         }
         let mut reader = Reader {
-            image: &**image,
+            heads_of: Table::new(Arc::clone(image)),
+            limit: len,
             runs: Vec::new(),
             heads: Vec::new(),
             at: header_len.into(),
@@ -147,8 +149,11 @@ impl Chunks {
 }
 
 /// Reading of chunks, one after the other.
-struct Reader<'a> {
-    image: &'a dyn Image,
+struct Reader {
+    /// Heads, some of which are mostly read together.
+    heads_of: Table,
+    /// Length of the file.
+    limit: u64,
     header: Header,
     runs: Vec<Run>,
     heads: Vec<Range<u64>>,
@@ -158,15 +163,15 @@ struct Reader<'a> {
     block: u64,
 }
 
-impl Reader<'_> {
+impl Reader {
     fn chunk(&mut self, index: u32) -> Result<()> {
-        let (at, limit) = (self.at, self.image.len());
+        let (at, limit) = (self.at, self.limit);
         let head_len = u64::from(self.header.chunk_header_size.get());
-        let mut chunk = Chunk::new_zeroed();
         if range_at(at, head_len).end > limit {
             return Err(Corruption::ChunkEnd { index, at, len: head_len, limit }.into());
         }
-        self.image.read_exact_at(at, chunk.as_mut_bytes())?;
+        let chunk: [u8; size_of::<Chunk>()] = self.heads_of.entry(at)?;
+        let chunk: Chunk = zerocopy::transmute!(chunk);
         let (kind, total) = (chunk.kind.get(), u64::from(chunk.total_size.get()));
         let blocks = u64::from(chunk.block_count.get());
         let len = blocks.saturating_mul(self.header.block_size.get().into());
@@ -189,8 +194,7 @@ impl Reader<'_> {
         let holds = match kind {
             KIND_RAW => Holds::Stored(data_at),
             KIND_FILL => {
-                let mut fill = [0; 4];
-                self.image.read_exact_at(data_at, &mut fill)?;
+                let fill: [u8; 4] = self.heads_of.entry(data_at)?;
                 if fill == [0; 4] { Holds::Nothing } else { Holds::Fill(fill) }
             }
             _ => Holds::Nothing,

@@ -64,6 +64,19 @@ fn the_copy_serves_where_the_footer_is_damaged() {
 }
 
 #[test]
+fn footers_of_old_programs_and_damaged_copies_are_found() {
+    let (fixed, made) = (fixed(), dynamic());
+    assert_sound(&Vhd, &fixed[..fixed.len() - 1]);
+    assert!(disk(&Vhd, &fixed[..fixed.len() - 1]) == [b'f'; 1500]);
+    assert!(disk(&Vhd, &made[..made.len() - 1]) == disk(&Vhd, &made));
+    assert_eq!(findings(&Vhd, &made), []);
+    let copy = findings(&Vhd, &patched(&made, 100, &[1]));
+    assert!(copy.iter().any(|it| it.place == "copy of the footer" && it.severity == Severity::Warning));
+    // A block where the header is.
+    assert!(findings(&Vhd, &patched(&made, 1536, &[0, 0, 0, 1])).iter().any(|it| it.place == "header"));
+}
+
+#[test]
 fn faults_are_told_with_their_place() {
     let made = dynamic();
     refused(&Vhd, &vec![0; 2000], ErrorKind::Corrupt, "no footer with \"conectix\"");

@@ -137,7 +137,12 @@ fn blocks_are_found_through_regions_and_the_log() {
 fn the_copies_serve_where_the_first_are_damaged() {
     let made = made().0;
     for at in [(64 << 10) + 9, (128 << 10) + 9, (192 << 10) + 9] {
-        assert!(disk(&Vhdx, &patched(&made, at, &[1])) == wanted(), "{at}");
+        let damaged = patched(&made, at, &[1]);
+        assert!(disk(&Vhdx, &damaged) == wanted(), "{at}");
+        assert!(
+            findings(&Vhdx, &damaged).iter().any(|it| it.fault.contains("the other one is used")),
+            "{at}"
+        );
     }
 }
 
@@ -167,10 +172,11 @@ fn faults_are_told_with_their_place() {
             (item + 8, &[0xff; 8], "a disk of 18446744073709551615 bytes"),
             (item + 8 + 5, &[1], "block table at 0x300000:"),
             (item + 16, &[1], "sector size 513"),
-            (BAT, &[7], "block 0: state 7"),
+            (BAT, &[5], "block 0: state 5"),
             (BAT + 2, &[0xf0], "block 0: is at 0xf00000"),
         ],
     );
+    refused(&Vhdx, &patched(bytes, BAT, &[7]), ErrorKind::Unsupported, "a part of which is in another disk");
     refused(&Vhdx, &patched(bytes, item + 4, &[2]), ErrorKind::Unsupported, "the difference to another disk");
     refused(
         &Vhdx,
@@ -232,12 +238,35 @@ fn faults_of_the_log_are_told() {
     // A file that was to grow reads as zeros where nothing was written.
     let longer = entry(56, &(7 * MIB as u64).to_le_bytes());
     assert!(disk(&Vhdx, &longer) == wanted());
+    let empty = entry(24, &[0]);
+    let warnings = open(&Vhdx, &patched(&empty, 0, b"v")).unwrap().warnings();
+    assert!(warnings[0].contains("0 changes of its log"), "{warnings:?}");
     let mut moved = logged();
     for at in [64 << 10, 128 << 10] {
         moved.put(at + 72, &(7 * MIB as u64).to_le_bytes());
         sum(&mut moved.0[at..at + 4096]);
     }
     refused(&Vhdx, &moved.0, ErrorKind::Corrupt, "log at 0x700000: 1048576 bytes");
+}
+
+#[test]
+fn changes_after_the_end_of_the_file_are_read() {
+    // The end of the last block is in the log alone: the file was to grow.
+    let mut image = logged().0;
+    let mut entry = image[LOG..LOG + 8192].to_vec();
+    entry[8..12].copy_from_slice(&(3_u32 << 12).to_le_bytes());
+    entry[24] = 2;
+    entry[48..56].copy_from_slice(&(5 * MIB as u64 + 4096).to_le_bytes());
+    entry[96..100].copy_from_slice(b"desc");
+    entry[100..112].fill(b'l');
+    entry[112..120].copy_from_slice(&(6 * MIB as u64 - 4096).to_le_bytes());
+    entry.resize(8192 + 4096, b'l');
+    sum(&mut entry);
+    image[LOG..LOG + entry.len()].copy_from_slice(&entry);
+    image.truncate(5 * MIB + 4096);
+    let grown = [vec![b'a'; 4096], vec![0; MIB - 8192], vec![b'l'; 4096]].concat();
+    assert!(disk(&Vhdx, &image) == [grown, wanted()[MIB..].to_vec()].concat());
+    assert!(findings(&Vhdx, &image).iter().any(|it| it.place == "log" && it.severity == Severity::Warning));
 }
 
 #[test]

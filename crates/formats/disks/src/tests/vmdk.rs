@@ -101,6 +101,9 @@ fn faults_are_told_with_their_place() {
         ErrorKind::Unsupported,
         "compression 9",
     );
+    let end = stream.len() - 1024;
+    refused(&Vmdk, &patched(&stream, end + 77, &[0]), ErrorKind::Corrupt, "flags 0x30001 with compression 0");
+    refused(&Vmdk, &patched(&stream, end + 10, &[1]), ErrorKind::Unsupported, "grains without heads");
     refused(&Vmdk, &patched(&stream, 1024, &[1]), ErrorKind::Corrupt, "its head says");
     refused(&Vmdk, &stream[..stream.len() - 512], ErrorKind::Corrupt, "no \"KDMV\"");
     assert!(findings(&Vmdk, &patched(&made, 73, b"\r\n")).iter().any(|it| it.fault.contains("as text")));
@@ -119,4 +122,15 @@ fn grains_beyond_the_file_are_lost_alone() {
     let visit = &mut |_: Extent| ControlFlow::Continue(());
     volume.extents(DISK, GRAIN as u64..u64::MAX, visit).unwrap();
     assert_refused(volume.extents(DISK, 0..10, visit), ErrorKind::Corrupt, "grain 0: 4096 bytes at 0x1800");
+}
+
+#[test]
+fn sound_images_have_no_unused_bytes_and_other_tables_are_findings() {
+    let made = made();
+    assert_eq!((findings(&Vmdk, &made), findings(&Vmdk, &stream())), (vec![], vec![]));
+    let copies = [&made[..], &words(&[made.len() as u32 / 512 + 1]), &words(&[12, 1, 4, 0])].concat();
+    let copies = patched(&copies, 48, &(made.len() as u64 / 512).to_le_bytes());
+    assert_eq!(findings(&Vmdk, &copies), []);
+    let other = patched(&copies, copies.len() - 512, &[4]);
+    assert!(findings(&Vmdk, &other).iter().any(|it| it.fault == "table 0 is not that of the first"));
 }

@@ -8,8 +8,7 @@ faults! {
 
     Short { len: u64 } = "the file is {len} bytes long, 456 needed for a header" => hint TRUNCATED;
     Signature = "no 0xbeda107f at 0x40";
-    BlockSize { found: u32, extra: u32 } =
-        "header: blocks of {found} bytes and {extra} before them, powers of two from 512 to 67108864, and 0 allowed";
+    BlockSize { found: u32 } = "header: blocks of {found} bytes, powers of two from 512 to 67108864 allowed";
     DiskLength { found: u64, room: u64 } = "header: a disk of {found} bytes, but the map has room for {room}";
     MapEnd { at: u64, rows: u64, limit: u64 } =
         "block map at {at:#x}: {rows} entries, which have to end by {limit:#x}" => hint TRUNCATED;

@@ -82,8 +82,12 @@ impl Blocks {
             return Err(unsupported("vdi image", format!("the difference to another disk (type {kind})")));
         }
         let found = header.block_size.get();
-        if !found.is_power_of_two() || !(512..=1 << 26).contains(&found) || header.block_extra.get() != 0 {
-            return Err(Corruption::BlockSize { found, extra: header.block_extra.get() }.into());
+        if !found.is_power_of_two() || !(512..=1 << 26).contains(&found) {
+            return Err(Corruption::BlockSize { found }.into());
+        }
+        let extra = header.block_extra.get();
+        if extra != 0 {
+            return Err(unsupported("vdi image", format!("{extra} bytes before each block")));
         }
         let (disk_len, rows) = (header.disk_size.get(), u64::from(header.blocks_in_image.get()));
         let room = rows.saturating_mul(found.into());
@@ -126,6 +130,10 @@ impl Map for Blocks {
 
     fn each(&self, range: Range<u64>, visit: &mut Visit<'_>) -> Result<()> {
         each_block(range, self.block_len.into(), &mut |block| self.place(block), visit)
+    }
+
+    fn owned(&self, at: u64, _len: u64) -> Range<u64> {
+        range_at(at, self.block_len.into())
     }
 
     fn add_facts(&self, facts: &mut Facts) {

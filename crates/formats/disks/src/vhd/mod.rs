@@ -53,17 +53,23 @@ impl Format for Vhd {
 /// The footer, or its copy, at `at`; `None` if none is there.
 fn footer(image: &dyn Image, at: u64) -> Result<Option<Footer>> {
     let mut footer = Footer::new_zeroed();
-    if range_at(at, FOOTER_LEN).end > image.len() {
+    // Old programs left out the last byte of a footer, which is zero.
+    if range_at(at, FOOTER_LEN - 1).end > image.len() {
         return Ok(None);
     }
-    image.read_exact_at(at, footer.as_mut_bytes())?;
+    image.read_at(at, footer.as_mut_bytes())?;
     Ok(Some(footer).filter(|footer| footer.cookie == COOKIE))
 }
 
-/// The footer at the end, and its offset. Old programs left out its last byte.
+/// The footer at the end, and its offset.
 fn footer_at_end(image: &dyn Image) -> Result<Option<(u64, Footer)>> {
-    let Some(at) = image.len().checked_sub(FOOTER_LEN) else { return Ok(None) };
-    Ok(footer(image, at)?.map(|footer| (at, footer)))
+    for len in [FOOTER_LEN, FOOTER_LEN - 1] {
+        let Some(at) = image.len().checked_sub(len) else { return Ok(None) };
+        if let Some(footer) = footer(image, at)? {
+            return Ok(Some((at, footer)));
+        }
+    }
+    Ok(None)
 }
 
 /// The checksum of a structure, in which its own field counts as zeros.
@@ -90,6 +96,8 @@ struct Blocks {
     /// Places of the footer and its copy, as far as they are there.
     footers: Vec<Range<u64>>,
     fault: Option<&'static str>,
+    /// The copy of the footer is damaged.
+    copy_fault: bool,
 }
 
 impl Blocks {
@@ -119,7 +127,7 @@ impl Blocks {
         };
         let mut footers = Vec::new();
         footers.extend(at_start.is_some().then_some(0..FOOTER_LEN));
-        footers.extend(at_end.map(|(at, _)| range_at(at, FOOTER_LEN)));
+        footers.extend(at_end.map(|(at, _)| at..image.len()));
         let disk_len = chosen.current_size.get();
         let image_len = image.len();
         let storage = match chosen.disk_type.get() {
@@ -134,7 +142,11 @@ impl Blocks {
             DIFFERENCING => return Err(unsupported("vhd image", "the difference to another disk (type 4)")),
             found => return Err(Corruption::DiskType { found }.into()),
         };
-        Ok(Blocks { storage, disk_len, image_len, footers, fault })
+        let copy_fault = match storage {
+            Storage::Fixed => false,
+            Storage::Dynamic { .. } => !at_start.is_some_and(|copy| is_sound(&copy)),
+        };
+        Ok(Blocks { storage, disk_len, image_len, footers, fault, copy_fault })
     }
 
     fn place(&self, table: &Table, bat: &Range<u64>, block_len: u32, block: u64) -> Result<Place> {
@@ -142,9 +154,7 @@ impl Blocks {
         if sector == NO_BLOCK {
             return Ok(Place::Hole);
         }
-        // A bitmap says which sectors were written; the others are zeros in the block, too.
-        let bitmap_len = u64::from(block_len / 512).div_ceil(8).next_multiple_of(SECTOR_LEN);
-        let at = u64::from(sector).saturating_mul(SECTOR_LEN).saturating_add(bitmap_len);
+        let at = u64::from(sector).saturating_mul(SECTOR_LEN).saturating_add(bitmap_len(block_len));
         let len = u64::from(block_len);
         let needed = len.min(self.disk_len.saturating_sub(block.saturating_mul(len)));
         Ok(match range_at(at, needed).end > self.image_len {
@@ -152,6 +162,12 @@ impl Blocks {
             false => Place::Stored(at),
         })
     }
+}
+
+/// Length of the bitmap before a block, which says which sectors were written; the others are zeros
+/// in the block, too.
+fn bitmap_len(block_len: u32) -> u64 {
+    u64::from(block_len / 512).div_ceil(8).next_multiple_of(SECTOR_LEN)
 }
 
 fn dynamic(image: &Arc<dyn Image>, at: u64, disk_len: u64) -> Result<Storage> {
@@ -206,6 +222,19 @@ impl Map for Blocks {
         }
     }
 
+    fn owned(&self, at: u64, len: u64) -> Range<u64> {
+        match &self.storage {
+            Storage::Fixed => range_at(at, len),
+            // Blocks are whole sectors, also the last one, before the footer.
+            Storage::Dynamic { block_len, .. } => {
+                let end = self.footers.last().map_or(u64::MAX, |footer| footer.start);
+                let whole = range_at(at, (*block_len).into());
+                let end = if whole.start < end { whole.end.min(end) } else { whole.end };
+                at.saturating_sub(bitmap_len(*block_len))..end
+            }
+        }
+    }
+
     fn add_facts(&self, facts: &mut Facts) {
         let (kind, block_len) = match &self.storage {
             Storage::Fixed => ("fixed", None),
@@ -221,7 +250,9 @@ impl Map for Blocks {
         let mut structures: Vec<_> = self.footers.iter().map(|range| (range.clone(), "footer")).collect();
         if let Storage::Dynamic { header_at, bat, .. } = &self.storage {
             structures.push((range_at(*header_at, size_of::<DynamicHeader>() as u64), "header"));
-            structures.push((bat.clone(), "block table"));
+            // It ends with its last sector.
+            let end = bat.end.checked_next_multiple_of(SECTOR_LEN).unwrap_or(bat.end);
+            structures.push((bat.start..end, "block table"));
         }
         structures
     }
@@ -229,6 +260,9 @@ impl Map for Blocks {
     fn check(&self, report: &mut Report<'_>) -> Result<()> {
         if let Some(fault) = self.fault {
             report.error("footer", fault);
+        }
+        if self.copy_fault {
+            report.warn("copy of the footer", "it is damaged or missing");
         }
         Ok(())
     }

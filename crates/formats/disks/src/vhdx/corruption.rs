@@ -28,7 +28,8 @@ faults! {
         "block {block}: is at {at:#x}, but the file ends at {limit:#x}" => hint TRUNCATED;
     LogPlace { at: u64, len: u64, limit: u64 } =
         "log at {at:#x}: {len} bytes, multiples of 1048576 that end by {limit:#x} allowed";
-    LogEmpty { at: u64 } = "log at {at:#x}: the image was not closed, but no change is sound";
+    LogEmpty { at: u64 } = "log at {at:#x}: the image was not closed, but no change is sound"
+        => hint "qemu-img check -r all FILE closes it without them";
     LogChange { at: u64, found: u64 } = "log at {at:#x}: a change of byte {found:#x}, multiples of 4096 allowed";
     LogLength { found: u64, limit: u64 } =
         "log: the file was {found} bytes long, and is {limit}" => hint TRUNCATED;

@@ -142,3 +142,4 @@ pub(super) const BLOCK_UNDEFINED: u64 = 1;
 pub(super) const BLOCK_ZERO: u64 = 2;
 pub(super) const BLOCK_UNMAPPED: u64 = 3;
 pub(super) const BLOCK_PRESENT: u64 = 6;
+pub(super) const BLOCK_PARTIAL: u64 = 7;

@@ -20,6 +20,10 @@ const ENTRY_LEN_MAX: u64 = 16 << 20;
 const READS_MAX: u64 = 4;
 /// Newest entries that are tried.
 const HEADS_MAX: usize = 16;
+/// Longest log: QEMU and Hyper-V make logs of 1 MiB.
+const LOG_LEN_MAX: u64 = 256 << 20;
+/// Most sectors of data in a log: 64 MiB.
+const SECTORS_MAX: u64 = 16 << 10;
 /// Most blocks of zeros in a log: 4 GiB.
 const ZEROS_MAX: u64 = 1 << 20;
 
@@ -29,12 +33,12 @@ struct Entry {
     bytes: Vec<u8>,
 }
 
-/// The image with the changes in its log, and their number.
+/// The image with the changes in its log, and their number; `None` if the log is not in use.
 ///
-/// Errors: `Corrupt` if the log cannot be replayed, `Io`.
-pub(super) fn replayed(file: &Arc<dyn Image>, header: &Header) -> Result<(Arc<dyn Image>, u64)> {
+/// Errors: `Corrupt` if the log cannot be replayed, `Unsupported` if it is too long, `Io`.
+pub(super) fn replayed(file: &Arc<dyn Image>, header: &Header) -> Result<(Arc<dyn Image>, Option<u64>)> {
     if header.log_guid == [0; 16] {
-        return Ok((Arc::clone(file), 0));
+        return Ok((Arc::clone(file), None));
     }
     let (at, len, limit) = (header.log_at.get(), u64::from(header.log_len.get()), file.len());
     if header.log_version.get() != 0 {
@@ -43,19 +47,28 @@ pub(super) fn replayed(file: &Arc<dyn Image>, header: &Header) -> Result<(Arc<dy
     if len == 0 || !len.is_multiple_of(MIB) || !at.is_multiple_of(MIB) || range_at(at, len).end > limit {
         return Err(Corruption::LogPlace { at, len, limit }.into());
     }
+    if len > LOG_LEN_MAX {
+        return Err(refused(format!("a log of {len} bytes, {LOG_LEN_MAX} are supported")));
+    }
     let log = Log { image: &**file, at, len, guid: header.log_guid };
     let places = log.places()?;
     let sequence = log.newest(&places).ok_or(Corruption::LogEmpty { at })?;
-    let mut replay =
-        Replay { at, changes: OverlayImage::new(Arc::clone(file), SECTOR), count: 0, zeros: 0, len: limit };
+    let mut replay = Replay {
+        at,
+        changes: OverlayImage::new(Arc::clone(file), SECTOR),
+        count: 0,
+        data: 0,
+        zeros: 0,
+        len: limit,
+    };
     for place in sequence {
         if let Some(entry) = log.entry(place)? {
             replay.apply(&entry, limit)?;
         }
     }
-    let count = replay.count;
-    let (image, len) = (Arc::new(replay.changes), replay.len);
-    Ok((if len > limit { Arc::new(Longer { image, len }) } else { image }, count))
+    let mut image = replay.changes;
+    image.set_len(replay.len.checked_next_multiple_of(MIB).filter(|_| replay.len > limit).unwrap_or(limit));
+    Ok((Arc::new(image), Some(replay.count)))
 }
 
 struct Log<'a> {
@@ -147,8 +160,9 @@ struct Replay {
     at: u64,
     changes: OverlayImage,
     count: u64,
+    data: u64,
     zeros: u64,
-    /// Length of the file when its last change was made.
+    /// Length of the file with all changes.
     len: u64,
 }
 
@@ -176,7 +190,12 @@ impl Replay {
             } else if change.signature == *b"desc"
                 && let Some(sector) = sectors.next()
             {
+                self.data = self.data.saturating_add(1);
+                if self.data > SECTORS_MAX {
+                    return Err(refused(format!("a log of more than {SECTORS_MAX} sectors")));
+                }
                 self.changes.set_block(found / SECTOR, restored(&change, sector));
+                self.len = self.len.max(found.saturating_add(SECTOR));
             }
             self.count = self.count.saturating_add(1);
         }
@@ -204,28 +223,4 @@ fn restored(change: &LogChange, sector: &[u8]) -> Box<[u8]> {
         first.iter_mut().zip(change.leading.get().to_le_bytes()).for_each(|(to, byte)| *to = byte);
     }
     bytes.into()
-}
-
-/// An image with zeros after its end, where the log has data.
-struct Longer {
-    image: Arc<OverlayImage>,
-    len: u64,
-}
-
-impl Image for Longer {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let len = usize_of(self.len.saturating_sub(offset)).min(buf.len());
-        let Some(buf) = buf.get_mut(..len) else { return Ok(0) };
-        let read = self.image.read_at(offset, buf)?;
-        buf.get_mut(read..).unwrap_or_default().fill(0);
-        Ok(len)
-    }
-
-    fn name(&self) -> String {
-        self.image.name()
-    }
 }

@@ -16,6 +16,7 @@ use crate::volume::{DiskVolume, Map, Place, Visit};
 use corruption::Corruption;
 use disk::*;
 use packfs_core::{Image, Result, range_at};
+use packfs_format::check::Report;
 use packfs_format::{FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
 use regions::Regions;
 use std::ops::Range;
@@ -57,8 +58,8 @@ struct Blocks {
     image: Arc<dyn Image>,
     table: Table,
     regions: Regions,
-    /// Number of changes in the log.
-    replayed: u64,
+    /// Number of changes in the log; `None` if it is not in use.
+    replayed: Option<u64>,
 }
 
 impl Blocks {
@@ -83,6 +84,11 @@ impl Blocks {
         match state {
             BLOCK_PRESENT => {}
             BLOCK_NOT_PRESENT | BLOCK_UNDEFINED | BLOCK_ZERO | BLOCK_UNMAPPED => return Ok(Place::Hole),
+            BLOCK_PARTIAL => {
+                return Ok(Place::Fault(refused(format!(
+                    "block {block}, a part of which is in another disk"
+                ))));
+            }
             found => return Ok(Place::Fault(Corruption::BlockState { block, found }.into())),
         }
         let needed = block_len.min(disk_len.saturating_sub(block.saturating_mul(block_len)));
@@ -107,10 +113,14 @@ impl Map for Blocks {
         each_block(range, self.regions.block_len, &mut |block| self.place(block), visit)
     }
 
+    fn owned(&self, at: u64, _len: u64) -> Range<u64> {
+        range_at(at, self.regions.block_len)
+    }
+
     fn add_facts(&self, facts: &mut Facts) {
         facts.push("block_len", "Block size", FactValue::Bytes(self.regions.block_len));
         facts.push("sector_len", "Sector size", FactValue::Bytes(self.regions.sector_len));
-        facts.push("log_changes", "Changes in the log", FactValue::Count(self.replayed));
+        facts.push("log_changes", "Changes in the log", FactValue::Count(self.replayed.unwrap_or(0)));
     }
 
     fn structures(&self) -> Vec<(Range<u64>, &'static str)> {
@@ -118,18 +128,26 @@ impl Map for Blocks {
     }
 
     fn data_image(&self) -> Option<Arc<dyn Image>> {
-        (self.replayed > 0).then(|| Arc::clone(&self.image))
+        self.replayed.map(|_| Arc::clone(&self.image))
     }
 
     fn warnings(&self) -> Vec<String> {
-        if self.replayed == 0 {
-            return Vec::new();
-        }
-        let count = self.replayed;
+        let Some(count) = self.replayed else { return Vec::new() };
         vec![format!(
             "{} was not closed: {count} changes of its log are applied in memory",
             self.image.name()
         )]
+    }
+
+    fn check(&self, report: &mut Report<'_>) -> Result<()> {
+        for name in &self.regions.damaged {
+            report.warn(name, "it is damaged; the other one is used");
+        }
+        if let Some(count) = self.replayed {
+            report
+                .warn("log", format_args!("the image was not closed: {count} changes are in its log alone"));
+        }
+        Ok(())
     }
 }
 

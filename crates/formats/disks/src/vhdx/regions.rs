@@ -26,11 +26,14 @@ pub(super) fn summed(image: &dyn Image, at: u64, len: usize, signature: [u8; 4])
 
 /// True if the checksum of a structure is right.
 pub(super) fn is_sound(bytes: &[u8]) -> bool {
-    let mut rest = bytes.to_vec();
-    let Some(field) = rest.get_mut(CHECKSUM) else { return false };
-    let found = u32::from_le_bytes(<[u8; 4]>::try_from(&*field).unwrap_or_default());
-    field.fill(0);
-    found == !crc32c(!0, &rest)
+    let (Some((head, rest)), Some(field)) = (bytes.split_at_checked(CHECKSUM.end), bytes.get(CHECKSUM))
+    else {
+        return false;
+    };
+    let found = u32::from_le_bytes(<[u8; 4]>::try_from(field).unwrap_or_default());
+    // The field counts as zeros.
+    let sum = crc32c(!0, head.get(..CHECKSUM.start).unwrap_or_default());
+    found == !crc32c(crc32c(sum, &[0; 4]), rest)
 }
 
 /// The newer of the sound headers, and its place.
@@ -63,6 +66,8 @@ pub(super) struct Regions {
     pub(super) sector_len: u64,
     pub(super) disk_len: u64,
     pub(super) structures: Vec<(Range<u64>, &'static str)>,
+    /// Copies that are damaged or missing, by their names.
+    pub(super) damaged: Vec<&'static str>,
 }
 
 impl Regions {
@@ -92,7 +97,15 @@ impl Regions {
             return Err(Corruption::DiskLength { found: disk_len, max: DISK_LEN_MAX }.into());
         }
         let (block_len, sector_len) = (u64::from(block_len), u64::from(sector_len));
-        let regions = Regions { bat, block_len, sector_len, disk_len, structures };
+        let mut damaged = Vec::new();
+        for (at, name) in HEADERS.into_iter().zip(["first header", "second header"]) {
+            damaged.extend(summed(image, at, HEADER_LEN, *b"head")?.is_none().then_some(name));
+        }
+        for (at, name) in REGION_TABLES.into_iter().zip(["first table of regions", "second table of regions"])
+        {
+            damaged.extend(summed(image, at, TABLE_LEN, *b"regi")?.is_none().then_some(name));
+        }
+        let regions = Regions { bat, block_len, sector_len, disk_len, structures, damaged };
         let blocks = disk_len.div_ceil(block_len);
         let last = blocks.saturating_sub(1).checked_div(regions.blocks_per_bitmap()).unwrap_or(0);
         let rows = blocks.saturating_add(last);

@@ -8,6 +8,8 @@ faults! {
 
     Short { len: u64 } = "the file is {len} bytes long, too short for its header" => hint TRUNCATED;
     Signature { at: u64 } = "header at {at:#x}: no \"KDMV\"" => hint TRUNCATED;
+    Compression { flags: u32, compression: u16 } =
+        "header: flags {flags:#x} with compression {compression}, 0 without bit 16 and 1 with it allowed";
     GrainSize { found: u64 } = "header: grains of {found} sectors, powers of two from 8 to 2048 allowed";
     TableRows { found: u32 } = "header: {found} entries of a table, 1 to 512 allowed";
     Capacity { found: u64 } = "header: a disk of {found} sectors, too few or too many";

@@ -45,8 +45,8 @@ impl Descriptor {
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         for line in text.split(|byte| *byte == b'\n') {
             let line = escaped(line.trim_ascii()).to_string();
-            match line.split_once('=') {
-                Some(("createType", value)) => descriptor.kind = Some(value.trim_matches('"').into()),
+            match line.split_once('=').map(|(name, value)| (name.trim(), value.trim().trim_matches('"'))) {
+                Some(("createType", value)) => descriptor.kind = Some(value.into()),
                 Some(("parentCID", value)) => descriptor.parent = Some(value.into()),
                 _ if ["RW ", "RDONLY ", "NOACCESS "].iter().any(|access| line.starts_with(access)) => {
                     descriptor.extents = descriptor.extents.saturating_add(1);
@@ -95,6 +95,8 @@ mod tests {
         let one = Descriptor::parse(text.as_bytes(), 512..1024);
         assert_eq!((one.kind(), one.extents), (Some("monolithicSparse"), 1));
         one.refuse_others().unwrap();
+        let spaced = text.replace("createType=", "createType = ");
+        assert_eq!(Descriptor::parse(spaced.as_bytes(), 512..1024).kind(), Some("monolithicSparse"));
         for (from, to, what) in [
             ("monolithicSparse", "vmfs", "a disk of the kind vmfs, monolithicSparse and streamOptimized"),
             ("ffffffff", "12345678", "the difference to another disk (12345678)"),

@@ -39,10 +39,11 @@ pub(super) struct GrainHead {
 const _: () = assert!(size_of::<Header>() == 79);
 const _: () = assert!(size_of::<GrainHead>() == 12);
 
-/// Flags: a second directory with its tables, grains of zeros, compressed grains.
+/// Flags: a second directory with its tables, grains of zeros, compressed grains, heads of those.
 pub(super) const HAS_COPY: u32 = 1 << 1;
 pub(super) const ZERO_GRAINS: u32 = 1 << 2;
 pub(super) const COMPRESSED: u32 = 1 << 16;
+pub(super) const MARKERS: u32 = 1 << 17;
 
 /// Offset of a directory that the footer names.
 pub(super) const GD_AT_END: u64 = u64::MAX;

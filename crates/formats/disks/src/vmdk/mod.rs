@@ -15,7 +15,7 @@ use corruption::Corruption;
 use descriptor::Descriptor;
 use disk::*;
 use packfs_codec::{Algorithm, BlockRef, DecodedLen};
-use packfs_core::{Image, Result, range_at, u32_of};
+use packfs_core::{Image, Result, len_of, range_at, u32_of};
 use packfs_format::check::Report;
 use packfs_format::{FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
 use std::mem::size_of;
@@ -95,9 +95,15 @@ impl Grains {
         if !(1..=3).contains(&version) {
             return Err(unsupported("vmdk image", format!("version {version}, 1 to 3 are supported")));
         }
-        let compression = header.compression.get();
-        if header.flags.get() & COMPRESSED != 0 && compression != DEFLATE {
+        let (compression, flags) = (header.compression.get(), header.flags.get());
+        if compression > DEFLATE {
             return Err(unsupported("vmdk image", format!("compression {compression}, 1 is supported")));
+        }
+        if (flags & COMPRESSED != 0) != (compression == DEFLATE) {
+            return Err(Corruption::Compression { flags, compression }.into());
+        }
+        if flags & COMPRESSED != 0 && flags & MARKERS == 0 {
+            return Err(unsupported("vmdk image", "compressed grains without heads"));
         }
         let found = header.grain_size.get();
         if !found.is_power_of_two() || !(8..=GRAIN_SECTORS_MAX).contains(&found) {
@@ -136,6 +142,30 @@ impl Grains {
         let max = self.image.len().checked_div(len).unwrap_or(0);
         if found > max {
             return Err(Corruption::TableCount { found, max }.into());
+        }
+        Ok(())
+    }
+
+    /// Compares the second directory and its tables with the first.
+    fn check_copy(&self, report: &mut Report<'_>) -> Result<()> {
+        let copy_at = sector(self.header.rgd_offset.get());
+        if self.header.flags.get() & HAS_COPY == 0 || copy_at == 0 {
+            return Ok(());
+        }
+        let tables = len_of(&self.directory) / 4;
+        for table in 0..tables {
+            let entry = self.tables.entry(copy_at.saturating_add(table.saturating_mul(4)))?;
+            let (at, copy) = (self.table_at(table)?, sector(u32::from_le_bytes(entry).into()));
+            let mut is_same = at.is_some() == (copy != 0);
+            for row in (0..self.rows()).map(|row| row.saturating_mul(4)) {
+                let Some(at) = at.filter(|_| is_same) else { break };
+                let own: [u8; 4] = self.tables.entry(at.saturating_add(row))?;
+                is_same = own == self.tables.entry(copy.saturating_add(row))?;
+            }
+            if !is_same {
+                report.warn("second grain directory", format_args!("table {table} is not that of the first"));
+                break;
+            }
         }
         Ok(())
     }
@@ -246,6 +276,16 @@ impl Map for Grains {
         })
     }
 
+    fn owned(&self, at: u64, len: u64) -> Range<u64> {
+        if self.header.flags.get() & COMPRESSED == 0 {
+            return range_at(at, self.grain_len);
+        }
+        // From its head on, in whole sectors.
+        let start = at.saturating_sub(size_of::<GrainHead>() as u64);
+        let end = at.saturating_add(len);
+        start..end.checked_next_multiple_of(SECTOR_LEN).unwrap_or(end)
+    }
+
     fn add_facts(&self, facts: &mut Facts) {
         let compressed = self.header.flags.get() & COMPRESSED != 0;
         let kind = self.descriptor.kind().map_or("unknown".into(), str::to_owned);
@@ -258,7 +298,14 @@ impl Map for Grains {
     fn structures(&self) -> Vec<(Range<u64>, &'static str)> {
         let limit = self.image.len();
         let mut structures = vec![(0..SECTOR_LEN, "header"), (self.descriptor.range(), "descriptor")];
-        structures.push((self.directory.clone(), "grain directory"));
+        // Each begins a sector.
+        let table = |at: u64, rows: u64| {
+            (
+                range_at(at, rows.saturating_mul(4).checked_next_multiple_of(SECTOR_LEN).unwrap_or(0)),
+                "grain tables",
+            )
+        };
+        structures.push((table(self.directory.start, len_of(&self.directory) / 4).0, "grain directory"));
         if self.has_footer {
             structures.push((limit.saturating_sub(3 * SECTOR_LEN)..limit, "footer"));
         }
@@ -267,7 +314,7 @@ impl Map for Grains {
         let rows = self.directory.end.saturating_sub(self.directory.start) / 4;
         let starts = [Some(self.directory.start), has_copy.then_some(copy)];
         if has_copy {
-            structures.push((range_at(copy, rows.saturating_mul(4)), "grain directory"));
+            structures.push((table(copy, rows).0, "grain directory"));
         }
         for start in starts.into_iter().flatten() {
             for row in 0..rows {
@@ -276,7 +323,7 @@ impl Map for Grains {
                     self.tables.entry(start.saturating_add(row.saturating_mul(4))).unwrap_or_default();
                 let at = sector(u32::from_le_bytes(entry).into());
                 if at != 0 {
-                    structures.push((range_at(at, self.rows().saturating_mul(4)), "grain tables"));
+                    structures.push(table(at, self.rows()));
                 }
             }
         }
@@ -287,6 +334,7 @@ impl Map for Grains {
         if self.header.unclean != 0 {
             report.warn("header", "not closed cleanly");
         }
+        self.check_copy(report)?;
         if self.header.newlines != NEWLINES {
             report.error("header", "its line ends were changed, as by a transfer as text");
         }
