@@ -7,9 +7,10 @@ use packfs_core::{Error, Progress, Result, ResultExt};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) const BUFFER_LEN: usize = 256 << 10;
 /// Bytes read along with a header, which contain further headers if files are small.
@@ -254,9 +255,12 @@ pub(super) fn nameless_file(folder: &Path) -> Result<File> {
     if let Ok(file) = rustix::fs::open(folder, flags, Mode::from_raw_mode(0o600)) {
         return Ok(file.into());
     }
-    let path = folder.join(format!(".packfs-spool-{}", std::process::id()));
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let path = folder.join(format!(".packfs-spool-{}-{count}", std::process::id()));
     let _ = std::fs::remove_file(&path);
-    let file = File::options().read(true).write(true).create_new(true).open(&path).or_io(failed)?;
+    let mut options = File::options();
+    let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path).or_io(failed)?;
     std::fs::remove_file(&path).or_io(failed)?;
     Ok(file)
 }

@@ -4,11 +4,16 @@ use super::compression::{compression_of, decoded, read_error};
 use super::input::{BUFFER_LEN, cannot_spool, check_cancelled, nameless_file};
 use packfs_core::{Error, Limit, Limits, Progress, Result, ResultExt};
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Read};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Zeros that are left out of the temporary file, in bytes.
 const HOLE_LEN: usize = 4096;
+/// Bytes after which the space that is left is looked at again.
+const LOOK_LEN: u64 = 64 << 20;
+/// Bytes after which the user is told.
+const TOLD_LEN: u64 = 1 << 30;
 
 /// Returns the first bytes of a compressed file, decoded: `len`, or fewer if it ends before.
 ///
@@ -40,21 +45,59 @@ pub fn decoded_file(
     folder: &Path,
     progress: &dyn Progress,
 ) -> Result<File> {
-    let mut file = nameless_file(folder)?;
-    let mut len = 0_u64;
+    let file = nameless_file(folder)?;
+    let (mut len, mut looked) = (0_u64, 0_u64);
     each_part(reader, name, limits, progress, &mut |part| {
-        limits.check(name, Limit::Bytes, len.saturating_add(part.len() as u64))?;
-        for piece in part.chunks(HOLE_LEN) {
-            if piece.iter().any(|byte| *byte != 0) {
-                file.seek(SeekFrom::Start(len)).or_io(cannot_spool)?;
-                file.write_all(piece).or_io(cannot_spool)?;
-            }
-            len = len.saturating_add(piece.len() as u64);
+        check_cancelled(progress)?;
+        let end = len.saturating_add(part.len() as u64);
+        limits.check(name, Limit::Bytes, end)?;
+        write_data(&file, len, part).or_io(cannot_spool)?;
+        if end - looked >= LOOK_LEN {
+            check_room(&file, name, folder, end)?;
+            looked = end;
         }
+        if len < TOLD_LEN && end >= TOLD_LEN {
+            progress.warn(&format!("{name} is decompressed to a file in {folder:?}: more than 1 GiB"));
+        }
+        len = end;
         Ok(true)
     })?;
     file.set_len(len).or_io(cannot_spool)?;
     Ok(file)
+}
+
+/// Writes bytes at an offset, and leaves out zeros that fill blocks of the file.
+fn write_data(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    let (mut at, mut data) = (0, 0);
+    while at < bytes.len() {
+        let skip = ((offset + at as u64) % HOLE_LEN as u64) as usize;
+        let end = (at + HOLE_LEN - skip).min(bytes.len());
+        if bytes[at..end].iter().all(|byte| *byte == 0) {
+            file.write_all_at(&bytes[data..at], offset + data as u64)?;
+            data = end;
+        }
+        at = end;
+    }
+    file.write_all_at(&bytes[data..], offset + data as u64)
+}
+
+/// Refuses to fill a folder: others write there, too.
+fn check_room(file: &File, name: &str, folder: &Path, len: u64) -> Result<()> {
+    match rustix::fs::fstatvfs(file) {
+        Ok(found) if is_short(found.f_bavail, found.f_blocks) => {
+            let free = found.f_bavail.saturating_mul(found.f_frsize);
+            let fault =
+                format!("cannot decompress {name}: after {len} bytes, {free} bytes are free in {folder:?}");
+            Err(Error::failed(fault).hint("TMPDIR=DIR names a folder with more space"))
+        }
+        // A folder that does not tell has as much as it takes.
+        _ => Ok(()),
+    }
+}
+
+/// Returns true if less than a twentieth of all blocks is free.
+fn is_short(free: u64, all: u64) -> bool {
+    free < all / 20
 }
 
 /// Hands out decoded bytes until `take` returns false.
@@ -89,4 +132,34 @@ fn each_part(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn zeros_that_fill_blocks_are_holes_wherever_parts_end() {
+        let mut wanted = vec![0; 40 * HOLE_LEN];
+        for at in [0, 5 * HOLE_LEN + 7, 20 * HOLE_LEN - 1, 39 * HOLE_LEN] {
+            wanted[at] = 1;
+        }
+        for part in [1000, HOLE_LEN, 3 * HOLE_LEN + 5, wanted.len()] {
+            let file = nameless_file(&std::env::temp_dir()).unwrap();
+            for (index, bytes) in wanted.chunks(part).enumerate() {
+                write_data(&file, (index * part) as u64, bytes).unwrap();
+            }
+            file.set_len(wanted.len() as u64).unwrap();
+            let mut found = vec![9; wanted.len()];
+            file.read_exact_at(&mut found, 0).unwrap();
+            assert!(found == wanted, "{part}");
+            assert!(file.metadata().unwrap().blocks() <= 4 * 8, "{part}");
+        }
+    }
+
+    #[test]
+    fn a_twentieth_of_the_folder_is_left_free() {
+        assert!(is_short(4, 100) && !is_short(5, 100) && !is_short(0, 0));
+    }
 }
