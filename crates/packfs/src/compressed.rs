@@ -5,6 +5,7 @@ use crate::{Layer, OpenOptions};
 use packfs_core::{ErrorKind, FileImage, Image, Limits, Progress, Result, usize_of};
 use packfs_source::Compression;
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,11 +26,16 @@ enum Contents {
     Other,
 }
 
-/// Returns true if a file is compressed as a whole, by its first bytes. Opening an image in such a
-/// file writes to a temporary file in [`crate::temporary_folder`].
-pub fn is_compressed(path: impl AsRef<Path>) -> bool {
-    let image = std::fs::metadata(path.as_ref()).is_ok_and(|found| found.is_file());
-    image && FileImage::open(path.as_ref()).is_ok_and(|image| magic(&image).is_some())
+impl OpenOptions {
+    /// Returns true if the image in a file or block device is compressed as a whole, by its first
+    /// bytes. Opening it writes to a temporary file in [`crate::temporary_folder`].
+    pub fn is_compressed(&self, path: impl AsRef<Path>) -> bool {
+        let has_bytes = |found: std::fs::Metadata| found.is_file() || found.file_type().is_block_device();
+        let is_one = std::fs::metadata(path.as_ref()).is_ok_and(has_bytes);
+        let image = if is_one { FileImage::open(path.as_ref()).ok() } else { None };
+        let image = image.and_then(|image| self.image_in(Arc::new(image)).ok());
+        image.is_some_and(|image| magic(&*image).is_some())
+    }
 }
 
 fn magic(image: &dyn Image) -> Option<Compression> {

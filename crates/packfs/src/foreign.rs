@@ -9,6 +9,9 @@ use packfs_core::SliceImage;
 use packfs_core::{Error, Image};
 use std::sync::Arc;
 
+/// Kind of a file of which nothing else is known.
+const ZEROS: &str = "a file that starts with zeros";
+
 /// A kind of file, and advice what to do with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
@@ -42,6 +45,11 @@ impl Foreign {
         if head.starts_with(b"\x7fELF") {
             return Some(program(image, &head));
         }
+        // The description of a virtual machine comes first in an OVA file.
+        if head.0.get(..100).is_some_and(is_ovf) && source_kind(&head.0).is_some() {
+            let hint = "tar -xf FILE extracts its disks, which packfs reads".into();
+            return Some(Foreign { what: "a virtual machine (OVA)".into(), hint, is_alone: false });
+        }
         if let Some(kind) = source_kind(&head.0) {
             return Some(what(kind, Advice::Tar));
         }
@@ -52,7 +60,12 @@ impl Foreign {
             return Some(what("an Apple disk image", Advice::Unpack));
         }
         let is_zero = head.0.iter().all(|byte| *byte == 0);
-        is_zero.then(|| what("a file that starts with zeros", Advice::Scan))
+        is_zero.then(|| what(ZEROS, Advice::Scan))
+    }
+
+    /// Returns the kind; `None` if it says nothing of what the bytes are for.
+    pub(crate) fn kind(self) -> Option<String> {
+        Some(self.what).filter(|what| what != ZEROS)
     }
 
     /// The error of a verb that reads images.
@@ -111,6 +124,12 @@ impl Advice {
             Advice::Make => "packfs pack SOURCE IMAGE creates an image".into(),
         }
     }
+}
+
+/// Returns true if the first name of an archive is that of an OVF description.
+fn is_ovf(name: &[u8]) -> bool {
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    name.to_ascii_lowercase().ends_with(b".ovf")
 }
 
 /// Returns the kind of a source that is no image.
@@ -183,9 +202,15 @@ const ROWS: &[Row] = &[
     ),
     row("a virtual disk (VMDK)", 0, b"COWD", QEMU),
     row("a virtual disk (VMDK, its description)", 0, b"# Disk DescriptorFile", QEMU),
+    row("a virtual disk (VMDK, seSparse)", 0, b"\xbe\xba\xfe\xca\0\0\0\0", QEMU),
+    row("a virtual disk (QED)", 0, b"QED\0", QEMU),
+    row("a virtual disk (Parallels)", 0, b"WithoutFreeSpace", QEMU),
+    row("a virtual disk (Parallels)", 0, b"WithouFreSpacExt", QEMU),
+    row("a virtual disk (Bochs)", 0, b"Bochs Virtual HD Image", QEMU),
+    row("a physical volume of LVM1", 0, b"HM\x01\0", Advice::Convert("vgconvert -M2 NAME")),
     row("an Android boot image", 0, b"ANDROID!", Advice::Scan),
     row("an Android update payload", 0, b"CrAU", Advice::Unpack),
-    row("an Android super image", 4096, b"gDla", Advice::Scan),
+    row("an Android super image", 4096, b"gDla", Advice::Convert("lpunpack FILE")),
     row("a hash tree of dm-verity", 0, b"verity\0\0", Advice::Scan),
     // What firmware, programs and packages come in.
     row("a Singularity image (SIF)", 32, b"SIF_MAGIC", Advice::Scan),

@@ -108,7 +108,6 @@ mod watcher;
 
 pub use altered::magics;
 #[cfg(feature = "pack")]
-pub use compressed::is_compressed;
 pub use compression::{CodecUse, Compression};
 #[cfg(feature = "pack")]
 pub use detect::Source;

@@ -1,15 +1,19 @@
 //! Images within images: a file system in a partition of a disk in a compressed container opens
 //! like any other.
 
+use crate::foreign::Foreign;
 use crate::{OpenOptions, Opened};
 use packfs_core::{Error, Image, Result};
 use packfs_format::{Format, InnerImage};
 use packfs_read::FileAsImage;
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
 /// Limit on images nested in each other.
 const DEPTH_MAX: usize = 8;
+/// Images of a container that a message names.
+const NAMES_MAX: usize = 20;
 
 /// Choice among images nested in each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +22,8 @@ pub(crate) enum Which {
     /// one.
     #[default]
     Innermost,
-    /// The same, with this one where there is a choice, as its name says or its number.
+    /// The same, with these where there is a choice, from the outermost container on: names or
+    /// numbers with slashes between them.
     Chosen(String),
     /// The one that fills the file, even if it only holds others.
     Outermost,
@@ -43,21 +48,28 @@ pub struct Choice {
     /// The one that was opened, because no other is of a known format; `None`: the container itself
     /// was.
     pub opened: Option<String>,
-    /// All of them, each with its format if that is known.
-    pub images: Vec<(String, Option<&'static str>)>,
+    /// All of them, each with its kind if that is known.
+    pub images: Vec<(String, Option<String>)>,
+    /// Names that lead to the container, where there was a choice on the way: a name in it follows
+    /// them, with slashes between all.
+    pub path: Vec<String>,
 }
 
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let images =
-            self.images.iter().map(|(name, format)| format!("{name} ({})", format.unwrap_or("unknown")));
-        let images = images.collect::<Vec<_>>().join(", ");
-        let container = &self.container;
+        let images = self.images.iter().take(NAMES_MAX);
+        let images = images.map(|(name, kind)| format!("{name} ({})", kind.as_deref().unwrap_or("unknown")));
+        let mut images = images.collect::<Vec<_>>().join(", ");
+        if let Some(more) = self.images.len().checked_sub(NAMES_MAX).filter(|more| *more > 0) {
+            images = format!("{images}, and {more} more");
+        }
+        let (container, path) = (&self.container, self.path.iter().map(|name| format!("{name}/")));
+        let path: String = path.collect();
         match &self.opened {
             Some(name) => {
-                write!(f, "{container} holds {images}: {name} is shown; --part NAME chooses another")
+                write!(f, "{container} holds {images}: {name} is shown; --part {path}NAME chooses another")
             }
-            None => write!(f, "{container} holds {images}: none is chosen; --part NAME chooses one"),
+            None => write!(f, "{container} holds {images}: none is chosen; --part {path}NAME chooses one"),
         }
     }
 }
@@ -70,42 +82,40 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
     if *which == Which::Outermost {
         return Ok(opened);
     }
-    let mut chosen = match which {
-        Which::Chosen(name) => Some(name.as_str()),
-        _ => None,
+    let mut chosen: VecDeque<&str> = match which {
+        Which::Chosen(names) => names.split('/').collect(),
+        _ => VecDeque::new(),
     };
-    let mut choice = None;
+    let (mut choice, mut path) = (None, Vec::new());
     for _ in 0..DEPTH_MAX {
         let inner_images = opened.volume().inner_images()?;
-        let (mut known, mut images) = (Vec::new(), Vec::new());
-        // With one image there is no choice: what was chosen is further inside.
-        let wanted = if inner_images.len() == 1 { None } else { chosen };
-        if let Some(wanted) = wanted.filter(|_| !inner_images.is_empty()) {
-            chosen = None;
-            let inner = find(&inner_images, wanted)?;
-            known.push((inner.name.clone(), inner_image(&opened, inner)?));
+        // With one image there is no choice: another name is that of an image further inside.
+        let is_choice = |name: &&str| inner_images.len() > 1 || find(&inner_images, name).is_some();
+        let wanted = chosen.front().copied().filter(|_| !inner_images.is_empty()).filter(is_choice);
+        let (name, image) = if let Some(wanted) = wanted {
+            chosen.pop_front();
+            let inner = find(&inner_images, wanted).ok_or_else(|| no_such_image(&inner_images, wanted))?;
+            (inner.name.clone(), inner_image(&opened, inner)?)
         } else {
-            for inner in &inner_images {
-                let image = inner_image(&opened, inner)?;
-                // An image that cannot be read is unknown; opening it by name reports the cause.
-                let format = packfs_formats::probe(&*image).ok().flatten();
-                images.push((inner.name.clone(), format.map(Format::name)));
-                if format.is_some() {
-                    known.push((inner.name.clone(), image));
-                }
+            let (images, only) = known_images(&opened, &inner_images)?;
+            let is_known = only.is_some() || images.iter().any(|it| it.1.is_some());
+            if images.len() > 1 && is_known {
+                let container = opened.image().name();
+                let opened = only.as_ref().map(|(name, _)| name.clone());
+                let images = images.into_iter().map(|it| (it.0, it.2)).collect();
+                choice = Some(Choice { container, opened, images, path: path.clone() });
             }
-            if images.len() > 1 && !known.is_empty() {
-                let opened_name = known.first().filter(|_| known.len() == 1).map(|(name, _)| name.clone());
-                choice = Some(Choice { container: opened.image().name(), opened: opened_name, images });
-            }
+            let Some(only) = only else { break };
+            only
+        };
+        if inner_images.len() > 1 {
+            path.push(name.clone());
         }
-        let mut known = known.into_iter();
-        let (Some((name, image)), None) = (known.next(), known.next()) else { break };
         let mut layers = opened.layers().to_vec();
         layers.push(Layer { format: opened.format().name(), file: name });
         opened = opening.open_layer(image, layers)?.within(opened.own_warnings());
     }
-    match chosen {
+    match chosen.front() {
         Some(wanted) => Err(Error::usage(format!(
             "cannot select image {wanted:?}: the file is not a container of several images"
         ))),
@@ -113,24 +123,59 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
     }
 }
 
-/// Returns the disk in containers of one image each, with their warnings. What is a filesystem, or
-/// of no known format, stays as it is.
+/// Name of an image, its format, and its kind as messages have it.
+type Known = (String, Option<&'static str>, Option<String>);
+
+/// Tells the kinds of all images, and returns the only one of a known format, if there is one.
+fn known_images(
+    opened: &Opened,
+    inner_images: &[InnerImage],
+) -> Result<(Vec<Known>, Option<(String, Arc<dyn Image>)>)> {
+    let (mut images, mut known) = (Vec::new(), Vec::new());
+    for (index, inner) in inner_images.iter().enumerate() {
+        let image = inner_image(opened, inner)?;
+        // An image that cannot be read is unknown; opening it by name reports the cause.
+        let format = packfs_formats::probe(&*image).ok().flatten().map(Format::name);
+        let kind = match format {
+            Some(name) => Some(name.to_owned()),
+            None if index < NAMES_MAX => Foreign::identify(&image).and_then(Foreign::kind),
+            None => None,
+        };
+        images.push((inner.name.clone(), format, kind));
+        // Two are enough for a choice.
+        if format.is_some() && known.len() < 2 {
+            known.push((inner.name.clone(), image));
+        }
+    }
+    let only = known.pop().filter(|_| known.is_empty());
+    Ok((images, only))
+}
+
+/// Returns the disk in containers, such as a qcow2 image, with their warnings: of several images in
+/// one, the only one of this format. A filesystem, or an image of no known format, stays as it is.
 ///
 /// Errors: as [`OpenOptions::open_image`].
 pub(crate) fn unwrapped(
     image: Arc<dyn Image>,
+    wanted: &dyn Format,
     opening: &OpenOptions,
 ) -> Result<(Arc<dyn Image>, Vec<String>)> {
     let (mut image, _) = opening.decompressed(image)?;
     let mut warnings = Vec::new();
     for _ in 0..DEPTH_MAX {
         let format = packfs_formats::probe(&*image)?;
-        if format.is_none_or(|format| format.info().driver.is_some()) {
+        if wanted.probe(&*image)? || format.is_none_or(|format| format.info().driver.is_some()) {
             break;
         }
         let opened = opening.open_layer(Arc::clone(&image), Vec::new())?;
-        let [inner] = &*opened.volume().inner_images()? else { break };
-        image = inner_image(&opened, inner)?;
+        let inner_images = opened.volume().inner_images()?;
+        let mut inner =
+            inner_images.iter().map(|inner| inner_image(&opened, inner)).collect::<Result<Vec<_>>>()?;
+        if inner.len() > 1 {
+            inner.retain(|image| wanted.probe(&**image).unwrap_or(false));
+        }
+        let Some(only) = inner.pop().filter(|_| inner.is_empty()) else { break };
+        image = only;
         warnings.extend(opened.own_warnings());
     }
     Ok((image, warnings))
@@ -142,15 +187,16 @@ pub(crate) fn inner_image(opened: &Opened, inner: &InnerImage) -> Result<Arc<dyn
     Ok(Arc::new(FileAsImage::new(opened.open_id(inner.id)?, name)))
 }
 
-/// By name, or by its digits: `p2` is also `2`.
-fn find<'a>(images: &'a [InnerImage], wanted: &str) -> Result<&'a InnerImage> {
-    let is_wanted = |inner: &&InnerImage| {
-        let digits = inner.name.trim_start_matches(|c: char| !c.is_ascii_digit());
-        inner.name == wanted || !digits.is_empty() && digits == wanted
-    };
-    images.iter().find(is_wanted).ok_or_else(|| {
-        let names: Vec<&str> = images.iter().map(|inner| inner.name.as_str()).collect();
-        Error::usage(format!("cannot select image {wanted:?}: the container has no such image"))
-            .hint(format!("images in it: {}", names.join(", ")))
-    })
+/// By its name, or by the number of a partition: `p2` is also `2`.
+fn find<'a>(images: &'a [InnerImage], wanted: &str) -> Option<&'a InnerImage> {
+    let named = |name: &str| images.iter().find(|inner| inner.name == name);
+    let is_number = !wanted.is_empty() && wanted.bytes().all(|byte| byte.is_ascii_digit());
+    named(wanted).or_else(|| named(&format!("p{wanted}")).filter(|_| is_number))
+}
+
+fn no_such_image(images: &[InnerImage], wanted: &str) -> Error {
+    let names: Vec<&str> = images.iter().take(NAMES_MAX).map(|inner| inner.name.as_str()).collect();
+    let more = if images.len() > NAMES_MAX { ", ..." } else { "" };
+    Error::usage(format!("cannot select image {wanted:?}: the container has no such image"))
+        .hint(format!("images in it: {}{more}", names.join(", ")))
 }

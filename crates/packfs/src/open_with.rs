@@ -1,6 +1,7 @@
 //! Options that only some formats take: each goes to the layers whose format lists it.
 
-use crate::{OpenOptions, Opened, nested};
+use crate::nested::{self, Layer};
+use crate::{OpenOptions, Opened};
 use packfs_core::{Error, FileImage, Image, Result};
 use packfs_format::{Format, OpenOption, Opening};
 use packfs_read::CountedImage;
@@ -20,8 +21,9 @@ pub(crate) struct OpenWith {
 impl OpenOptions {
     /// A further file or block device that holds data of the image: EROFS: blobs, layers, a tar
     /// that is only indexed; ext4: an external journal; XFS: a realtime device; btrfs: the other
-    /// devices. A device may lie in containers of one disk. To be called once for each; for EROFS
-    /// in the order in which the image lists them.
+    /// devices; LVM: the other physical volumes of a group. One that lies in a disk, such as a
+    /// partition in a qcow2 image, is found there if it is the only one. To be called once for
+    /// each; for EROFS in the order in which the image lists them.
     #[must_use]
     pub fn device(mut self, path: impl AsRef<Path>) -> Self {
         self.with.devices.push(path.as_ref().into());
@@ -62,11 +64,13 @@ impl OpenOptions {
 }
 
 impl OpenWith {
-    /// Returns the options that a format takes, and warnings about containers of devices. Files are
-    /// counted among the reads of the image.
+    /// Returns the options that a format takes within such layers, and warnings about containers of
+    /// devices: of several layers that take an option, the outermost has it. Files are counted
+    /// among the reads of the image.
     pub(crate) fn opening(
         &self,
         format: &dyn Format,
+        layers: &[Layer],
         counted: &Arc<CountedImage>,
     ) -> Result<(Opening, Vec<String>)> {
         let open = |paths: &[PathBuf]| -> Result<Vec<Arc<dyn Image>>> {
@@ -76,12 +80,16 @@ impl OpenWith {
                 .collect()
         };
         let mut warnings = Vec::new();
+        let is_taken = |option: &OpenOption| {
+            let mut outer = layers.iter().filter_map(|layer| packfs_formats::by_name(layer.format));
+            outer.any(|outer| outer.info().opens_with.contains(option))
+        };
         let mut opening = Opening::default();
-        for option in format.info().opens_with {
+        for option in format.info().opens_with.iter().filter(|option| !is_taken(option)) {
             match option {
                 OpenOption::Devices => {
                     for file in open(&self.devices)? {
-                        let (device, found) = nested::unwrapped(file, &OpenOptions::new())?;
+                        let (device, found) = nested::unwrapped(file, format, &OpenOptions::new())?;
                         opening.devices.push(device);
                         warnings.extend(found);
                     }

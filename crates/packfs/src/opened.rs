@@ -104,7 +104,9 @@ impl OpenOptions {
     }
 
     /// Chooses one of several images in a container, such as a partition of a disk, by its name or
-    /// number. The default is the only image of a known format, or else the container.
+    /// number; a slash is before the name of an image further inside, as in `p2/root` for a volume
+    /// of an LVM group in a partition. The default is the only image of a known format, or else
+    /// the container.
     #[must_use]
     pub fn part(mut self, name: impl Into<String>) -> Self {
         self.which = Which::Chosen(name.into());
@@ -249,7 +251,7 @@ impl OpenOptions {
             return Err(Foreign::refuse(&image));
         };
         let counted = CountedImage::new(Arc::clone(&image));
-        let (opening, mut warnings) = self.with.opening(format, &counted)?;
+        let (opening, mut warnings) = self.with.opening(format, &layers, &counted)?;
         let volume = format.open_with(Arc::clone(&counted) as Arc<dyn Image>, opening)?;
         if let Some(fault) = volume.fault().filter(|_| !self.read.ignore_checksum) {
             return Err(fault);

@@ -70,7 +70,7 @@ impl ImageInput {
             let images = [&self.image].into_iter().chain(&self.device).chain(self.nested.files());
             let sandbox = images.fold(sandbox, Sandbox::read);
             // A compressed disk is decoded there.
-            let is_compressed = packfs::is_compressed(&self.image);
+            let is_compressed = self.options(0).is_compressed(&self.image);
             reach(if is_compressed { sandbox.scratch(packfs::temporary_folder()) } else { sandbox })
         })
     }

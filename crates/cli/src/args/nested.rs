@@ -11,7 +11,7 @@ pub struct NestedArgs {
     /// Read this part of a disk image, such as p2
     ///
     /// Without it, the only image of a known format is used, else the disk image itself; a warning
-    /// lists the images.
+    /// lists the images. p2/root is the volume root of an LVM group in partition 2.
     #[arg(long, value_name = "NAME")]
     part: Option<String>,
 

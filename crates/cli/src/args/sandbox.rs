@@ -56,7 +56,7 @@ impl SandboxArg {
 pub fn reading(sandbox: Sandbox, source: &Source) -> Sandbox {
     match source {
         // A compressed disk is decoded there.
-        Source::Image(path) if packfs::is_compressed(path) => {
+        Source::Image(path) if packfs::OpenOptions::new().is_compressed(path) => {
             sandbox.read(path).scratch(packfs::temporary_folder())
         }
         Source::Directory(path) | Source::Image(path) => sandbox.read(path),
