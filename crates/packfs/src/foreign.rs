@@ -95,6 +95,8 @@ enum Advice {
     Unpack,
     /// Another program makes of it something that packfs reads.
     Convert(&'static str),
+    /// Its key is needed.
+    Decrypt,
     /// Images may lie within it.
     Scan,
     /// There is nothing in it yet.
@@ -117,6 +119,11 @@ impl Advice {
             ),
             Advice::Unpack => "unpack it first, then packfs pack DIR IMAGE".into(),
             Advice::Convert(command) => format!("{command} converts it to a readable image"),
+            Advice::Decrypt => {
+                "sudo cryptsetup open --readonly FILE NAME decrypts it to the image /dev/mapper/NAME; \
+                of a partition, FILE is a device that sudo losetup -Pf DISK makes"
+                    .into()
+            }
             Advice::Examine(command) => format!("it may be damaged; {command} FILE examines it"),
             Advice::Scan | Advice::Alone => {
                 "packfs info --scan FILE searches it for images; --offset reads one".into()
@@ -194,12 +201,7 @@ const ROWS: &[Row] = &[
     row("a JFFS2 filesystem", 0, b"\x19\x85\xe0\x02", Advice::Scan),
     row("swap space", 4096 - 10, b"SWAPSPACE2", Advice::Scan),
     // Disks.
-    row(
-        "an encrypted disk (LUKS)",
-        0,
-        b"LUKS\xba\xbe",
-        Advice::Convert("sudo cryptsetup open --readonly FILE NAME, with /dev/mapper/NAME as IMAGE,"),
-    ),
+    row("an encrypted disk (LUKS)", 0, b"LUKS\xba\xbe", Advice::Decrypt),
     row("a virtual disk (VMDK)", 0, b"COWD", QEMU),
     row("a virtual disk (VMDK, its description)", 0, b"# Disk DescriptorFile", QEMU),
     row("a virtual disk (VMDK, seSparse)", 0, b"\xbe\xba\xfe\xca\0\0\0\0", QEMU),
