@@ -126,11 +126,11 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
 /// Name of an image, its format, and its kind as messages have it.
 type Known = (String, Option<&'static str>, Option<String>);
 
+/// An image and its name, if there is one.
+type Only = Option<(String, Arc<dyn Image>)>;
+
 /// Tells the kinds of all images, and returns the only one of a known format, if there is one.
-fn known_images(
-    opened: &Opened,
-    inner_images: &[InnerImage],
-) -> Result<(Vec<Known>, Option<(String, Arc<dyn Image>)>)> {
+fn known_images(opened: &Opened, inner_images: &[InnerImage]) -> Result<(Vec<Known>, Only)> {
     let (mut images, mut known) = (Vec::new(), Vec::new());
     for (index, inner) in inner_images.iter().enumerate() {
         let image = inner_image(opened, inner)?;
