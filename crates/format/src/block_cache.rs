@@ -45,6 +45,11 @@ impl<T> BlockCache<T> {
         self.get_or_if(key, |_| true, load)
     }
 
+    /// Returns the entry of `key`, if it is kept.
+    pub fn get(&self, key: u64) -> Option<Arc<T>> {
+        self.set(key).and_then(|mut set| set.get(key)).or_else(|| self.large().get(key))
+    }
+
     /// Returns the entry of `key` as [`BlockCache::get_or`] does, and loads it anew in place of one
     /// that is not `wanted`.
     ///
@@ -55,8 +60,7 @@ impl<T> BlockCache<T> {
         wanted: impl Fn(&T) -> bool,
         load: impl FnOnce() -> Result<(T, usize)>,
     ) -> Result<Arc<T>> {
-        let found = self.set(key).and_then(|mut set| set.get(key)).or_else(|| self.large().get(key));
-        if let Some(found) = found.filter(|found| wanted(found)) {
+        if let Some(found) = self.get(key).filter(|found| wanted(found)) {
             return Ok(found);
         }
         let (value, bytes) = load()?;
@@ -141,6 +145,7 @@ mod tests {
         assert!(cache.get_or(1, || Err(Error::failed("cannot read"))).is_err());
         assert_eq!(*cache.get_or(1, || Ok((7, 10_000))).unwrap(), 7);
         assert_eq!(*cache.get_or(1, || panic!("it was kept")).unwrap(), 7);
+        assert_eq!((cache.get(1).as_deref(), cache.get(2)), (Some(&7), None));
     }
 
     #[test]

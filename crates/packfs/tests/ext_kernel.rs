@@ -71,6 +71,11 @@ impl Drop for Writable {
     }
 }
 
+/// Makes a folder in memory, if there is one: a disk would be waited for at each unmounting.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 /// The tools, if they and the rights are there.
 fn mke2fs() -> Option<Peer> {
     let found = peer("mke2fs");
@@ -292,7 +297,7 @@ fn agrees(mke2fs: &Peer, (what, options, names): Row, folder: &Path) {
 #[test]
 fn agrees_with_the_kernel_on_every_set_of_features() {
     let Some(mke2fs) = mke2fs() else { return };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     std::thread::scope(|scope| {
         for part in 0..2 {
             let (mke2fs, folder) = (&mke2fs, folder.path());
@@ -364,7 +369,7 @@ fn without_times_of_dirs(mut snapshot: Snapshot) -> Snapshot {
 #[test]
 fn journals_are_replayed_as_by_the_kernel() {
     let Some(mke2fs) = mke2fs() else { return };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let (image, copy) = (folder.path().join("image"), folder.path().join("copy"));
     for (what, options, mount_options) in UNCLEAN {
         make(&mke2fs, options, &image, 16);
@@ -415,7 +420,7 @@ fn change_fast(root: &Path) {
 #[test]
 fn fast_commits_are_replayed_as_by_the_kernel() {
     let Some(mke2fs) = mke2fs() else { return };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let (image, copy) = (folder.path().join("image"), folder.path().join("copy"));
     make(&mke2fs, "-text4 -b4096 -O fast_commit", &image, 16);
     let mount = Writable::new(&image, "rw");
@@ -435,7 +440,7 @@ fn fast_commits_are_replayed_as_by_the_kernel() {
 
 /// Makes a filesystem that crashed after it grew: all that the growth changed is in its journal.
 fn crash_while_growing(mke2fs: &Peer, resize2fs: &Peer, debugfs: &Peer, options: &str, image: &Path) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let [blocks, script] = ["blocks", "script"].map(|name| folder.path().join(name));
     make(mke2fs, options, image, 8);
     fs::write(Writable::new(image, "rw").path().join("file"), [1; 5000]).unwrap();
@@ -465,7 +470,7 @@ fn a_crash_after_the_filesystem_grew_is_replayed() {
     else {
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let image = folder.path().join("image");
     for options in ["-g2048", "-g1024 -O meta_bg,^resize_inode", "-g1024 -O ^resize_inode -E resize=16384"] {
         let options = format!("-text4 -b1024 {options} -O ^metadata_csum");
@@ -486,7 +491,7 @@ fn meta_groups_behind_others_are_sound() {
     let (Some(mke2fs), Some(debugfs), Some(e2fsck)) = (mke2fs(), peer("debugfs"), peer("e2fsck")) else {
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let image = folder.path().join("image");
     make(&mke2fs, "-text4 -b1024 -g256 -O meta_bg,^resize_inode,^64bit,^metadata_csum", &image, 32);
     debugfs.run(&[&"-w", &"-R", &"ssv first_meta_bg 1", &image]);
@@ -502,7 +507,7 @@ fn meta_groups_behind_others_are_sound() {
 #[test]
 fn a_check_goes_on_where_a_group_is_damaged() {
     let Some(mke2fs) = mke2fs() else { return };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let image = folder.path().join("image");
     make(&mke2fs, "-text4 -b1024 -g1024 -O ^metadata_csum,^uninit_bg,^64bit,^flex_bg", &image, 16);
     let mut bytes = fs::read(&image).unwrap();
@@ -523,9 +528,56 @@ fn a_check_goes_on_where_a_group_is_damaged() {
 }
 
 #[test]
+fn damaged_hash_trees_are_found_as_by_e2fsck() {
+    let (Some(mke2fs), Some(e2fsck)) = (mke2fs(), peer("e2fsck")) else { return };
+    let folder = folder();
+    let image = folder.path().join("image");
+    make(
+        &mke2fs,
+        "-text4 -b1024 -O ^metadata_csum,^has_journal -E hash_seed=6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+        &image,
+        8,
+    );
+    let mount = Writable::new(&image, "rw");
+    fs::create_dir(mount.path().join("many")).unwrap();
+    for index in 0..800 {
+        fs::write(mount.path().join(format!("many/a-rather-long-name-{index}")), "").unwrap();
+    }
+    drop(mount);
+    let sound = fs::read(&image).unwrap();
+    // The root of the tree: `.` and `..`, and 8 bytes that describe it.
+    let is_root = |block: &[u8]| block[4..6] == [12, 0] && block[0x18..0x1c] == [0; 4] && block[0x1d] == 8;
+    let root = sound.chunks(1024).position(is_root).unwrap() * 1024;
+    let rows: [(usize, &[u8], &str); 7] = [
+        (0x1c, &[7], "an unknown hash function"),
+        (0x1e, &[3], "more levels than Linux reads"),
+        (0x20, &[9], "another number of rows"),
+        (0x22, &[0, 0], "another number of rows"),
+        (0x24, &[0, 1], "a block outside of the directory"),
+        (0x2c, &[1, 0, 0, 0], "two ways to a block"),
+        (0x28, &[0xff; 4], "hashes out of order"),
+    ];
+    let check = |bytes: &[u8]| {
+        fs::write(&image, bytes).unwrap();
+        let mut found = Vec::new();
+        let volume = open(&image, Opening::default()).unwrap();
+        volume.check(&mut |finding| found.push(finding.fault)).unwrap();
+        (found, e2fsck.command(&[&"-fn", &image]).output().unwrap().status.success())
+    };
+    assert_eq!(check(&sound), (vec![], true));
+    for (at, new, wanted) in rows {
+        let mut damaged = sound.clone();
+        damaged[root + at..][..new.len()].copy_from_slice(new);
+        let (found, is_sound) = check(&damaged);
+        assert!(found.iter().any(|fault| fault.contains(wanted)), "{wanted}: {found:?}");
+        assert!(!is_sound, "{wanted}");
+    }
+}
+
+#[test]
 fn a_journal_on_another_device_is_found_by_its_uuid() {
     let Some(mke2fs) = mke2fs() else { return };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let [image, copy, journal, other] =
         ["image", "copy", "journal", "other"].map(|name| folder.path().join(name));
     make(&mke2fs, "-b4096 -O journal_dev", &journal, 8);
@@ -568,7 +620,7 @@ fn transactions_of_every_version_are_replayed_as_by_e2fsck() {
     let (Some(mke2fs), Some(debugfs), Some(e2fsck)) = (mke2fs(), peer("debugfs"), peer("e2fsck")) else {
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let [image, blocks, script] = ["image", "blocks", "script"].map(|name| folder.path().join(name));
     let escaped = [&[0xc0, 0x3b, 0x39, 0x98][..], &[9; 1020]].concat();
     fs::write(&blocks, [&[1; 1024][..], &escaped, &[2; 1024], &[3; 1024]].concat()).unwrap();

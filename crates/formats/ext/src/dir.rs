@@ -218,7 +218,7 @@ impl Reader {
     }
 
     /// Reads a block of a directory, verified.
-    fn dir_block(&self, dir: &RawInode, number: u64, block: u64) -> Result<Box<[u8]>> {
+    pub(crate) fn dir_block(&self, dir: &RawInode, number: u64, block: u64) -> Result<Box<[u8]>> {
         let bytes = self.block(block)?;
         if !self.sums.all {
             return Ok(bytes);

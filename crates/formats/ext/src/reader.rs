@@ -9,11 +9,15 @@ use packfs_core::{Image, range_at, usize_of};
 use packfs_format::BlockCache;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 type Result<T, E = packfs_core::Error> = std::result::Result<T, E>;
 
 /// Bytes of an inode table that are read together; a power of 2.
 const WINDOW_LEN: u64 = 16 << 10;
+/// The same where the last ones read were elsewhere: names of large directories are not in the
+/// order of inodes.
+const SMALL_WINDOW_LEN: u64 = 4 << 10;
 /// Bytes of descriptors that are kept.
 const DESCRIPTORS_MAX: usize = 4 << 20;
 /// Bytes of inode tables that are kept.
@@ -29,6 +33,8 @@ pub(crate) struct Reader {
     /// Groups by block of descriptors, with what their checksums said.
     descriptors: BlockCache<Box<[Checked]>>,
     windows: BlockCache<Box<[u8]>>,
+    /// End of the part of an inode table that was read last.
+    last_window_end: AtomicU64,
     nodes: BlockCache<Node>,
     /// Changes of a fast commit.
     pub(crate) patches: Patches,
@@ -61,6 +67,7 @@ impl Reader {
             sums,
             descriptors: BlockCache::new(DESCRIPTORS_MAX),
             windows: BlockCache::new(WINDOWS_MAX),
+            last_window_end: AtomicU64::new(0),
             nodes: BlockCache::new(NODES_MAX),
             patches: Patches::default(),
         }
@@ -162,20 +169,38 @@ impl Reader {
         }
         let table = self.super_block.offset(self.table_of(group)?);
         let inode_len = self.super_block.inode_len;
-        let window_len = WINDOW_LEN.max(inode_len as u64);
         let at = u64::from(slot).saturating_mul(inode_len as u64);
-        let start = at & !window_len.saturating_sub(1);
-        let table_len = u64::from(self.super_block.group_inodes).saturating_mul(inode_len as u64);
-        let len = window_len.min(table_len.saturating_sub(start));
-        let offset = table.saturating_add(start);
-        let window = self.windows.get_or(offset, || {
-            let mut bytes = vec![0; usize_of(len)].into_boxed_slice();
-            self.image.read_exact_at(offset, &mut bytes)?;
-            Ok((bytes, usize_of(len)))
-        })?;
+        let (start, window) = self.window(table, at)?;
         let within = usize_of(at.saturating_sub(start));
         let range = within..within.saturating_add(inode_len);
         Ok(RawInode::new(inode, table.saturating_add(at), window, range))
+    }
+
+    /// Returns the part of an inode table that holds an offset, and its start.
+    fn window(&self, table: u64, at: u64) -> Result<(u64, Arc<Box<[u8]>>)> {
+        let inode_len = self.super_block.inode_len as u64;
+        let table_len = u64::from(self.super_block.group_inodes).saturating_mul(inode_len);
+        let range = |len: u64| {
+            let start = at & !len.saturating_sub(1);
+            start..start.saturating_add(len).min(table_len)
+        };
+        let (large, small) = (range(WINDOW_LEN.max(inode_len)), range(SMALL_WINDOW_LEN.max(inode_len)));
+        let offset = |range: &Range<u64>| table.saturating_add(range.start);
+        // Tables begin with a block, so the other keys are odd.
+        if let Some(found) = self.windows.get(offset(&large)) {
+            return Ok((large.start, found));
+        }
+        let last_end = self.last_window_end.load(Ordering::Relaxed);
+        let follows = last_end == offset(&small) || last_end == offset(&large);
+        let (range, is_small) = if follows { (large, 0) } else { (small, 1) };
+        let found = self.windows.get_or(offset(&range) | is_small, || {
+            let len = usize_of(packfs_core::len_of(&range));
+            let mut bytes = vec![0; len].into_boxed_slice();
+            self.image.read_exact_at(offset(&range), &mut bytes)?;
+            self.last_window_end.store(table.saturating_add(range.end), Ordering::Relaxed);
+            Ok((bytes, len))
+        })?;
+        Ok((range.start, found))
     }
 
     /// Refuses a block of an inode that the filesystem does not have.

@@ -2,12 +2,13 @@
 
 use crate::bytes::{le16, le32, put};
 use crate::volume::ExtVolume;
-use packfs_core::{Error, ErrorKind, MemoryImage, Result};
+use packfs_core::{Error, ErrorKind, Image, MemoryImage, Result};
 use packfs_format::{DirCursor, InodeId, InodeKind, Opening, Volume};
 use packfs_testkit::{Random, assert_refused};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// With checksums, extents and attributes in inodes.
 const EXT4: &[u8] = include_bytes!("../../../../testdata/legacy/ext4.ext4");
@@ -331,6 +332,45 @@ fn each_damaged_block_of_a_directory_is_a_finding() {
     let found = findings(&image);
     let damaged = found.iter().filter(|finding| finding.contains("directory block")).count();
     assert_eq!(damaged, places.len(), "{found:?}");
+}
+
+/// An image that counts the bytes read.
+struct Counted(MemoryImage, AtomicU64);
+
+impl Image for Counted {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        self.0.read_at(offset, buf)
+    }
+
+    fn name(&self) -> String {
+        self.0.name()
+    }
+}
+
+#[test]
+fn scattered_inodes_are_read_without_many_neighbors() {
+    // EXT4 with a table of 12 KiB.
+    let read = |numbers: &[u64]| {
+        let image = Arc::new(Counted(MemoryImage::new("ext4", EXT4.to_vec()), AtomicU64::new(0)));
+        let super_block = crate::disk::SuperBlock::read(&*image).unwrap();
+        let reader = crate::reader::Reader::new(image.clone(), super_block);
+        reader.group(0).unwrap();
+        let before = image.1.load(Ordering::Relaxed);
+        for number in numbers {
+            let raw = reader.stored_inode(*number).unwrap();
+            let at = raw.offset as usize;
+            assert_eq!(raw.bytes(), &EXT4[at..at + reader.super_block.inode_len]);
+        }
+        image.1.load(Ordering::Relaxed) - before
+    };
+    assert_eq!([read(&[2]), read(&[2, 40]), read(&[40, 2, 3, 41])], [4096, 8192, 8192]);
+    // In order: the first part, then all of it.
+    assert_eq!(read(&(1..=48).collect::<Vec<_>>()), 4096 + 12 * 1024);
 }
 
 #[test]

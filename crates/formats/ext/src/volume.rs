@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Longest target of a symbolic link that Linux reads, in bytes.
 const TARGET_LEN_MAX: u64 = 4095;
 /// Bytes of answers about damaged directories that are kept.
-const DAMAGE_MAX: usize = 64 << 10;
+const DAMAGE_MAX: usize = 1 << 20;
 
 /// An opened ext2, ext3 or ext4 filesystem.
 pub(crate) struct ExtVolume {

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod groups;
+mod hash_tree;
 
 use crate::block_use::BlockUse;
 use crate::bytes::le32;
@@ -114,6 +115,7 @@ impl Walk<'_, '_> {
             self.refused(&path, Err::<(), _>(error))?;
         }
         self.dots(index, &raw, parent, &dots);
+        self.hash_tree(&raw, &path);
         for entry in entries {
             if self.report.is_full() {
                 return Ok(());
