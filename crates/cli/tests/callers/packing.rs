@@ -405,7 +405,7 @@ pub const ACTIONS: &[Call] = &[
             "rootfs OUT -action 'exclude@!type(d)' -action 'empty(source)@true'",
             "rootfs OUT -action 'exclude@depth(>2) && filesize(+4K)' -action 'uid(5)@type(f)' -action 'prune@uid(5) && perm(4755)'",
             "rootfs OUT -action 'guid(7, games)@subpathname(usr/b*)' -action 'chmod(u=rw,go=r)@name(same)' -action 'mode(0700)@pathname(/etc)'",
-            "rootfs OUT -action 'gid(root)@group(root) || uid_range(5,9)' -action 'chmod(o-r)@perm(-444) && perm(/111)'",
+            "rootfs OUT -action 'gid(root)@group(root) || uid_range(5,9)' -action 'chmod(o-r)@perm(-a=r) && perm(/a=x)'",
             "rootfs OUT -action 'prune@type(l) && absolute' -action 'prune@type(l) && readlink(\"type(d)\")'",
             "rootfs OUT -action 'prune@type(l) && !exists'",
             "rootfs OUT -action 'prune@type(d) && eval(doc, \"type(d)\")' -action 'prune@name(x) && eval(.., \"name(below)\")'",
