@@ -15,7 +15,7 @@ pub const HELP: &str = "\
 Usage: cargo xtask mutate [KIND] [OPTIONS]
 
   KIND                squashfs squashfs-legacy erofs cramfs iso9660 romfs ext4 btrfs xfs
-                      containers recovery verity [all]
+                      containers disks recovery verity [all]
   --images N          mutated images for each format [100000]
   --seed N            seed of the mutations [1]
   --minutes N         stop after N minutes for each format; the same command continues
@@ -30,7 +30,7 @@ signals, runs above 10 s or 512 MiB, files written outside the target, and image
 but cannot be read. Findings are kept in target/mutated.";
 
 /// Kinds of mutated inputs: images, and integrity data of images.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
     "squashfs",
     "squashfs-legacy",
     "erofs",
@@ -41,6 +41,7 @@ const KINDS: [&str; 12] = [
     "xfs",
     "btrfs",
     "containers",
+    "disks",
     "recovery",
     "verity",
 ];

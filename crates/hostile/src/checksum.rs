@@ -29,6 +29,7 @@ pub(crate) fn reseal(image: &mut [u8]) {
     crate::fields::ext::repair(image);
     crate::fields::xfs::repair(image);
     crate::fields::btrfs::repair(image);
+    crate::fields::disks::repair(image);
     repair_boot_catalog(image);
 }
 

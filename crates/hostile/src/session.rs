@@ -10,7 +10,7 @@ use packfs::Silent;
 use packfs_testkit::Random;
 
 /// Kinds of cases: images of a format, images within containers, or integrity data of images.
-pub const KINDS: [&str; 12] = [
+pub const KINDS: [&str; 13] = [
     "squashfs",
     "squashfs-legacy",
     "erofs",
@@ -21,6 +21,7 @@ pub const KINDS: [&str; 12] = [
     "xfs",
     "btrfs",
     "containers",
+    "disks",
     "recovery",
     "verity",
 ];
@@ -196,7 +197,7 @@ mod tests {
     }
 
     /// Structures whose figures each kind of image has.
-    const STRUCTURES: [(&str, &str); 12] = [
+    const STRUCTURES: [(&str, &str); 13] = [
         ("squashfs", "superblock, inode, block list, directory index, directory entry, xattr"),
         ("squashfs-legacy", "superblock, inode, block list, directory index, directory entry, owners"),
         ("erofs", "superblock, inode, index, chunk index, directory entry, xattr, xattr prefix"),
@@ -213,6 +214,7 @@ mod tests {
             "descriptor, boot record, boot catalog, path table, record, entry, zisofs header, block pointer",
         ),
         ("containers", "version, head, index, partition"),
+        ("disks", "footer, header, table, directory, grain, chunk, label, area, text"),
         ("recovery", "page, set, checksum, image"),
         ("verity", "superblock, hash"),
     ];

@@ -1,5 +1,6 @@
 //! Disks in cloops and in partitions, with a file system in them that opens through both.
 
+use super::disks::{lvm, sparse, vdi, vhd, vmdk};
 use super::{Base, K4, packed, plain_tree};
 use packfs::Result;
 use packfs_codec::{Algorithm, CodecSpec, DictLens};
@@ -36,6 +37,26 @@ pub fn containers(folder: &Path) -> Result<Vec<Base>> {
         all.push(Base { name: format!("cloop {version} {codec}"), bytes });
     }
     Ok(all)
+}
+
+/// Disks of virtual machines of every kind that is made here, and a group of LVM2.
+///
+/// # Errors
+/// As of packing.
+pub(super) fn disks(folder: &Path) -> Result<Vec<Base>> {
+    let (tree, contents) = plain_tree()?;
+    let image = packed("squashfs", &("zstd:1", K4, &[]), &tree, &contents, folder)?;
+    let (disk, mut encode) = (partitioned(&image), encoder("gzip")?);
+    let rows = [
+        ("vhd fixed", vhd(&disk, true)),
+        ("vhd dynamic", vhd(&disk, false)),
+        ("vdi", vdi(&disk)),
+        ("vmdk sparse", vmdk(&disk, None)),
+        ("vmdk stream", vmdk(&disk, Some(&mut encode))),
+        ("android-sparse", sparse(&disk)),
+        ("lvm", lvm(&image)),
+    ];
+    Ok(rows.map(|(name, bytes)| Base { name: name.into(), bytes }).into())
 }
 
 /// A disk with a boot record, a logical partition that holds an image, and one that holds nothing
@@ -134,13 +155,14 @@ fn qcow2(disk: &[u8], codec: &str, version: u32) -> Result<Vec<u8>> {
 /// A function that compresses a cluster, if that makes it shorter.
 fn encoder(codec: &str) -> Result<impl FnMut(&[u8]) -> Option<Vec<u8>>> {
     let spec: CodecSpec = codec.parse().map_err(packfs::Error::usage)?;
-    let algorithms = [Algorithm::Deflate, Algorithm::Zstd];
+    let algorithms = [Algorithm::Deflate, Algorithm::Zlib, Algorithm::Zstd];
     let settings =
         spec.resolve(&algorithms, DictLens::of_block(CLUSTER as u32)).map_err(packfs::Error::usage)?;
     let settings = settings.ok_or_else(|| packfs::Error::usage("no codec"))?;
     let mut encoder = packfs_codec::encoder(&settings).map_err(packfs::Error::failed)?;
+    let is_optional = codec != "gzip";
     Ok(move |plain: &[u8]| {
-        let mut out = vec![0; plain.len() - 512];
+        let mut out = vec![0; if is_optional { plain.len() - 512 } else { plain.len() * 2 }];
         let len = encoder.compress(plain, &mut out).ok().flatten()?;
         out.truncate(len);
         Some(out)

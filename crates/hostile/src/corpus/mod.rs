@@ -2,6 +2,7 @@
 //! in every run.
 
 mod containers;
+mod disks;
 mod inputs;
 mod integrity;
 
@@ -162,7 +163,7 @@ const ISO9660: [Row; 3] = [
 ];
 
 /// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs`, `iso9660`, `romfs` or
-/// `ext4`, `xfs`, or the [`containers()`], packed in `folder`.
+/// `ext4`, `xfs`, the `disks` of virtual machines, or the [`containers()`], packed in `folder`.
 ///
 /// # Errors
 /// As of packing.
@@ -177,6 +178,7 @@ pub fn images(format: &str, folder: &Path) -> Result<Vec<Base>> {
         "xfs" => (&[], &XFS_READ),
         "btrfs" => (&[], &BTRFS_READ),
         "containers" => return containers(folder),
+        "disks" => return containers::disks(folder),
         _ => (&SQUASHFS, &[]),
     };
     let mixed = mixed_tree()?;

@@ -7,6 +7,7 @@
 pub(crate) mod btrfs;
 mod containers;
 pub(crate) mod cramfs;
+pub(crate) mod disks;
 mod erofs;
 pub(crate) mod ext;
 pub(crate) mod iso9660;
@@ -32,7 +33,7 @@ impl Field {
     /// Its value.
     pub fn get(self, image: &[u8]) -> u64 {
         let mut raw = [0; 8];
-        if let Some(bytes) = image.get(self.at..self.at + self.len) {
+        if let Some(bytes) = image.get(self.at..self.at.saturating_add(self.len)) {
             raw[..self.len].copy_from_slice(bytes);
         }
         u64::from_le_bytes(raw)
@@ -40,7 +41,7 @@ impl Field {
 
     /// Gives it another; what does not fit is cut off.
     pub fn set(self, image: &mut [u8], value: u64) {
-        if let Some(bytes) = image.get_mut(self.at..self.at + self.len) {
+        if let Some(bytes) = image.get_mut(self.at..self.at.saturating_add(self.len)) {
             bytes.copy_from_slice(&value.to_le_bytes()[..self.len]);
         }
     }
@@ -75,6 +76,8 @@ pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
         containers::cloop(image)
     } else if image.starts_with(b"QFI\xfb") {
         containers::qcow2(image)
+    } else if let Some(fields) = disks::fields(image) {
+        fields
     } else if containers::is_boot_record(image) {
         containers::boot_records(image)
     } else if (0..image.len()).step_by(recovery::PAGE_LEN).any(|at| image[at..].starts_with(recovery::MAGIC))
@@ -108,7 +111,7 @@ impl<'a> Finder<'a> {
             if len > 0 && !self.is_full() {
                 self.found.push(Field { at, len, of });
             }
-            at += if len == 0 { 4 } else { len };
+            at = at.saturating_add(if len == 0 { 4 } else { len });
         }
     }
 
