@@ -170,7 +170,7 @@ mod tests {
         overlay.set_block(8, vec![200; 4].into());
         overlay.set_block(2, vec![1; 4].into());
         overlay.unset(2);
-        assert_eq!(overlay.replaced(), 3);
+        assert_eq!(overlay.replaced(), 4);
         let mut wanted = base;
         wanted[4..8].copy_from_slice(&[20, 21, 22, 23]);
         wanted[12..16].copy_from_slice(&[100, 101, 0, 0]);
