@@ -104,6 +104,7 @@ impl OpenWith {
     }
 
     /// True if no option is given.
+    #[cfg(feature = "pack")]
     pub(crate) fn is_default(&self) -> bool {
         OpenOption::ALL.into_iter().all(|option| !self.gives(option))
     }
