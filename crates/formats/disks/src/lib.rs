@@ -1,7 +1,7 @@
 //! Virtual disks: Android sparse images, VHD, VHDX, VMDK, and VDI. Each is a file with a map of one
 //! disk, whose blocks it holds as they are, compressed, or not at all.
 //!
-//! A folder for each format has all that knows how it is built; [`volume`] has what is the same for
+//! A folder for each format has all that knows how it is built; `volume` has what is the same for
 //! all: a container whose one file is the disk. Read only.
 #![forbid(unsafe_code)]
 // Every figure is read from an image: none is cut, and no place is taken for granted.
