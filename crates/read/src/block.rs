@@ -107,15 +107,11 @@ impl std::fmt::Debug for SharedBytes {
     }
 }
 
-/// Returns true if decoded bytes contain everything wanted of the same block.
-///
-/// Errors: `Corrupt` if the block has another length than expected.
-pub(crate) fn is_enough(decoded: &Decoded, wanted: &BlockRef) -> Result<bool> {
+/// Returns true if decoded bytes contain everything wanted of the same block. If an image has it
+/// with different lengths, each is decoded for itself.
+pub(crate) fn is_enough(decoded: &Decoded, wanted: &BlockRef) -> bool {
     let long_enough = wanted.decodes_to == DecodedLen::Prefix && decoded.len() >= wanted.decoded_len as usize;
-    if !long_enough && !decoded.whole {
-        return Ok(false);
-    }
-    check_len(wanted, decoded.len()).map(|()| true)
+    (long_enough || decoded.whole) && wanted.allows_len(decoded.len())
 }
 
 /// Returns the range of a block's stored bytes.

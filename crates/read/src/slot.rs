@@ -170,7 +170,7 @@ impl State {
     /// Returns the decoded bytes if they are sufficient.
     fn answer(&self, wanted: &BlockRef) -> Result<Option<Arc<Decoded>>> {
         let Some(decoded) = &self.decoded else { return Ok(None) };
-        Ok(block::is_enough(decoded, wanted)?.then(|| Arc::clone(decoded)))
+        Ok(block::is_enough(decoded, wanted).then(|| Arc::clone(decoded)))
     }
 }
 
