@@ -8,6 +8,7 @@ use crate::reader::Reader;
 use crate::volume::ExtVolume;
 use packfs_core::{Error, Image, Result};
 use packfs_format::Opening;
+use packfs_format::check::Tally;
 use std::sync::Arc;
 
 /// Sequence number of a filesystem that no host has mounted, under multiple mount protection.
@@ -52,6 +53,7 @@ impl Reader {
         if len < wanted {
             found.push(format!("the image has {len} bytes of {wanted}: files at its end are missing"));
         }
+        found.extend(self.wrong_descriptors());
         if let Some(bytes) = super_block.mmp_block().and_then(|block| self.block(block).ok())
             && le32(&bytes, 0) == MMP_MAGIC
             && le32(&bytes, 4) != MMP_CLEAN
@@ -59,5 +61,18 @@ impl Reader {
             found.push("a host has the filesystem mounted, or did not unmount it".into());
         }
         Ok(found)
+    }
+
+    /// Returns a warning about the descriptors whose checksum is wrong.
+    fn wrong_descriptors(&self) -> Option<String> {
+        let mut wrong = Tally::default();
+        for group in 0..self.super_block.group_count {
+            // Descriptors behind the end of the image cannot be read, nor can those after them.
+            let Ok(fault) = self.group_fault(group) else { break };
+            if let Some(fault) = fault {
+                wrong.add(|| fault.to_string());
+            }
+        }
+        wrong.one_line("group descriptors with a wrong checksum, used as Linux does")
     }
 }

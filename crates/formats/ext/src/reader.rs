@@ -40,8 +40,8 @@ pub(crate) struct Reader {
     pub(crate) patches: Patches,
 }
 
-/// A group, or its wrong checksum.
-type Checked = Result<Group, Mismatch<u16>>;
+/// A group, and its checksum if it is wrong.
+type Checked = (Group, Option<Mismatch<u16>>);
 
 /// Kinds of blocks that belong to inodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +80,23 @@ impl Reader {
         Ok(bytes)
     }
 
-    /// Reads a descriptor, verified.
+    /// Reads a descriptor. One with a wrong checksum is used as it is, like by Linux where it
+    /// mounts read-only: places outside the filesystem are refused where they are used.
     pub(crate) fn group(&self, group: u32) -> Result<Group> {
+        Ok(self.checked_group(group)?.0)
+    }
+
+    /// Returns the fault of a descriptor with a wrong checksum.
+    pub(crate) fn group_fault(&self, group: u32) -> Result<Option<Corruption>> {
+        let fault = self.checked_group(group)?.1.map(|Mismatch { found, wanted }| Corruption::GroupSum {
+            group: u64::from(group),
+            found,
+            wanted,
+        });
+        Ok(fault)
+    }
+
+    fn checked_group(&self, group: u32) -> Result<Checked> {
         let per_block = self.super_block.descriptors_per_block();
         let index = u64::from(group).checked_div(per_block).unwrap_or(0);
         let groups = self.descriptors.get_or(index, || {
@@ -90,13 +105,8 @@ impl Reader {
             Ok((groups, len))
         })?;
         let slot = usize_of(u64::from(group).checked_rem(per_block).unwrap_or(0));
-        match groups.get(slot) {
-            Some(Ok(found)) => Ok(*found),
-            Some(Err(Mismatch { found, wanted })) => {
-                Err(Corruption::GroupSum { group: u64::from(group), found: *found, wanted: *wanted }.into())
-            }
-            None => Err(Corruption::NoGroup { found: group, max: self.super_block.group_count }.into()),
-        }
+        let none = Corruption::NoGroup { found: group, max: self.super_block.group_count };
+        Ok(*groups.get(slot).ok_or(none)?)
     }
 
     /// Reads the descriptors of a block, and compares their sums once for all inodes.
@@ -108,10 +118,7 @@ impl Reader {
         let rows = numbers.map(|group| {
             let (_, at) = self.super_block.descriptor_place(group);
             let raw = bytes.get(at..at.saturating_add(self.super_block.descriptor_len)).unwrap_or_default();
-            match self.sums.descriptor(group, raw, self.super_block.uuid()) {
-                Some(mismatch) => Err(mismatch),
-                None => Ok(Group::parse(raw)),
-            }
+            (Group::parse(raw), self.sums.descriptor(group, raw, self.super_block.uuid()))
         });
         Ok(rows.collect())
     }

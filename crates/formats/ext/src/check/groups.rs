@@ -40,8 +40,12 @@ impl Walk<'_, '_> {
                 break;
             }
             let place = format_args!("group {group}").to_string();
-            let descriptor = self.reader.group(group);
-            let Some(descriptor) = self.refused(&place, descriptor)? else { continue };
+            let read = self.reader.group(group).and_then(|found| Ok((found, self.reader.group_fault(group)?)));
+            let Some((descriptor, fault)) = self.refused(&place, read)? else { continue };
+            if let Some(fault) = fault {
+                self.report.error(&place, fault);
+                self.is_damaged = true;
+            }
             for (what, block, count) in [
                 ("block bitmap", descriptor.block_bitmap, 1),
                 ("inode bitmap", descriptor.inode_bitmap, 1),
