@@ -306,7 +306,7 @@ fn findings(image: &[u8]) -> Vec<String> {
     findings
 }
 
-/// As Linux does where it mounts read-only.
+/// Linux does so where it mounts read-only.
 #[test]
 fn a_descriptor_with_a_wrong_sum_is_used_with_a_warning() {
     let image = with_flip(EXT4, 2048 + 12);

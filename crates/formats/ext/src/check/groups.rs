@@ -40,7 +40,8 @@ impl Walk<'_, '_> {
                 break;
             }
             let place = format_args!("group {group}").to_string();
-            let read = self.reader.group(group).and_then(|found| Ok((found, self.reader.group_fault(group)?)));
+            let read =
+                self.reader.group(group).and_then(|found| Ok((found, self.reader.group_fault(group)?)));
             let Some((descriptor, fault)) = self.refused(&place, read)? else { continue };
             if let Some(fault) = fault {
                 self.report.error(&place, fault);
