@@ -6,6 +6,7 @@
 //! ranges of the tree that have shared blocks of their own. In other formats small files come
 //! first, so that the last of their blocks is compressed while other work is left.
 
+mod budget;
 mod chain;
 mod kernel_cache;
 mod pairs;
@@ -16,6 +17,7 @@ mod walk;
 use crate::PackOptions;
 use crate::context::{Boundaries, Context, Kind};
 use crate::parallel::read_in_parallel;
+use budget::WalkCost;
 use chain::Item;
 use kernel_cache::KERNEL_KEEPS;
 pub(crate) use kernel_cache::KernelCache;
@@ -209,6 +211,7 @@ fn for_walks<K: Kind>(
     let bytes_total = small.iter().map(|&index| context.shared_len(&files[index])).sum();
     progress.begin(Stage::Order, small.len() as u64, bytes_total);
     let rules = Rules::new(K::shared_block_len(&plan.data).unwrap_or(1), window_len(plan));
+    let own = own_blocks(context, files, small.len().div_ceil(GROUP_FILES_MAX));
     let mut sorted = Vec::with_capacity(files.len());
     let mut starts = Vec::new();
     let mut others = (0..files.len()).filter(|&index| !shares(&files[index])).peekable();
@@ -220,7 +223,7 @@ fn for_walks<K: Kind>(
         })?;
         let items: Vec<Item> = items.into_iter().map(Option::unwrap_or_default).collect();
         let batch_end = (number + 1) * GROUP_FILES_MAX;
-        for stretch in walk::stretches(&items, &rules) {
+        for stretch in budget::stretches(&items, own, &rules) {
             for block in stretch.blocks {
                 starts.push(sorted.len() as u32);
                 sorted.extend(block.iter().map(|&index| files[batch[index as usize]]));
@@ -235,6 +238,16 @@ fn for_walks<K: Kind>(
     sorted.extend(others.map(|index| files[index]));
     starts.push(sorted.len() as u32);
     Ok((sorted, starts))
+}
+
+/// Returns what a walk takes for blocks that files do not share, for one of `parts` of the tree.
+fn own_blocks<K: Kind>(context: &Context<'_, K>, files: &[FileJob<K>], parts: usize) -> WalkCost {
+    let block_len = K::shared_block_len(&context.plan.data).unwrap_or(1).max(1);
+    let own = files.iter().map(|job| context.len(job.node) - context.shared_len(job));
+    let (requests, bytes) =
+        own.fold((0, 0), |(requests, bytes), len| (requests + len.div_ceil(block_len), bytes + len));
+    let parts = parts.max(1) as u64;
+    WalkCost { requests: requests / parts, bytes: bytes / parts }
 }
 
 /// Returns the number of shared blocks in a range, and their length; `None` if a range is shorter

@@ -5,48 +5,40 @@
 
 use super::chain::{Index, Item};
 use super::rules::{Rules, compressed_len};
+use super::walk::Files;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
 /// Most files beside which a file may move.
 const HOSTS_MAX: usize = 16;
 
-/// A move of a file beside another.
-struct Move {
+/// A move of a file beside another. Both are numbered by their place among the originals.
+pub(super) struct Move {
     /// Bytes it saves, estimated.
     gain: u64,
     file: u32,
     host: u32,
 }
 
-/// Returns groups of `files`, which are indexes of `items` in tree order. A group has one file, or
-/// several that share a block. Groups are in the order of their first files, and so are files.
-///
-/// Files for which `is_fixed` is true do not move, and nothing moves beside them.
-pub(super) fn groups(
-    items: &[Item],
-    files: &[u32],
-    is_fixed: impl Fn(u32) -> bool,
-    rules: &Rules,
-) -> Vec<Vec<u32>> {
-    let moves = moves(items, files, is_fixed, rules);
-    let block_count =
-        files.iter().map(|&file| u64::from(items[file as usize].len)).sum::<u64>() / rules.block_len;
-    let mut left = block_count * rules.moves_percent / 100;
-    let mut group_of: Vec<u32> = (0..files.len() as u32).collect();
-    let mut groups: Vec<Vec<u32>> = files.iter().map(|&file| vec![file]).collect();
-    let mut lens: Vec<u64> = files.iter().map(|&file| u64::from(items[file as usize].len)).collect();
-    for Move { file, host, .. } in moves {
+/// Returns the groups of files that the best `count` moves leave. A group has one file, or several
+/// that share a block. Groups are in the order of their first files, and so are files.
+pub(super) fn groups(files: &Files<'_>, moves: &[Move], mut count: u64, rules: &Rules) -> Vec<Vec<u32>> {
+    let originals = &files.originals;
+    let mut group_of: Vec<u32> = (0..originals.len() as u32).collect();
+    let mut groups = files.alone();
+    let len = |&file: &u32| u64::from(files.items[file as usize].len);
+    let mut lens: Vec<u64> = originals.iter().map(len).collect();
+    for &Move { file, host, .. } in moves {
         // A file that is a host already stays where it is.
         let (from, to) = (file as usize, group_of[host as usize] as usize);
         let moved = group_of[from] != file || groups[from].len() != 1;
         if moved || from == to || lens[from] + lens[to] > rules.window_len {
             continue;
         }
-        if left == 0 {
+        if count == 0 {
             break;
         }
-        left -= 1;
+        count -= 1;
         group_of[from] = to as u32;
         lens[to] += lens[from];
         let alone = std::mem::take(&mut groups[from]);
@@ -58,12 +50,15 @@ pub(super) fn groups(
     groups
 }
 
-/// Returns the moves that save enough, best first. Files are numbered by their place in `files`.
-fn moves(items: &[Item], files: &[u32], is_fixed: impl Fn(u32) -> bool, rules: &Rules) -> Vec<Move> {
+/// Returns the moves that save enough, best first. Files with copies do not move, and nothing moves
+/// beside them.
+pub(super) fn moves(files: &Files<'_>, rules: &Rules) -> Vec<Move> {
+    let (items, files, copies) = (files.items, &files.originals[..], &files.copies);
     let item = |file: u32| &items[files[file as usize] as usize];
     // Neither file of a pair can save more than it has.
     let may_move = |file: &u32| {
-        compressed_len(item(*file).len.into()) >= rules.move_gain && !is_fixed(files[*file as usize])
+        let is_fixed = copies.contains_key(&files[*file as usize]);
+        compressed_len(item(*file).len.into()) >= rules.move_gain && !is_fixed
     };
     let long: Vec<u32> = (0..files.len() as u32).filter(may_move).collect();
     let index = Index::new(&long.iter().map(|&file| &*item(file).features).collect::<Vec<_>>());
@@ -145,32 +140,29 @@ mod tests {
         Item { features: features.collect(), len, hash: None }
     }
 
+    fn groups_of(items: &[Item]) -> Vec<Vec<u32>> {
+        let (files, rules) = (Files::new(items), Rules::new(1000, 1000));
+        groups(&files, &moves(&files, &rules), 100, &rules)
+    }
+
     #[test]
     fn a_file_moves_beside_one_like_it_that_is_far_away_and_leaves_room() {
-        let rules = Rules::new(1000, 1000);
-        let rules = Rules { moves_percent: 100, ..rules };
         let mut items: Vec<Item> = (0..6).map(|i| item(i * 100..i * 100 + 60, 600)).collect();
         items[0] = item(1000..1060, 400);
         items[5] = item(1000..1060, 500);
-        let files: Vec<u32> = (0..6).collect();
-        assert_eq!(
-            groups(&items, &files, |_| false, &rules),
-            [vec![0, 5], vec![1], vec![2], vec![3], vec![4]]
-        );
-        assert_eq!(groups(&items, &files, |file| file == 5, &rules).len(), 6);
-        items[5].len = 700;
-        assert_eq!(groups(&items, &files, |_| false, &rules).len(), 6);
+        assert_eq!(groups_of(&items), [vec![0, 5], vec![1], vec![2], vec![3], vec![4]]);
+        (items[4].hash, items[5].hash, items[4].len) = (Some(1), Some(1), 500);
+        assert_eq!(groups_of(&items).len(), 5, "one with a copy stays");
+        (items[4].hash, items[5].hash, items[5].len) = (None, None, 700);
+        assert_eq!(groups_of(&items).len(), 6);
     }
 
     #[test]
     fn a_file_beside_one_like_it_does_not_move() {
-        let rules = Rules::new(1000, 1000);
         let mut items: Vec<Item> = (0..6).map(|i| item(i * 100..i * 100 + 60, 400)).collect();
-        items[0] = item(1000..1060, 400);
-        items[4] = item(1000..1060, 400);
-        items[5] = item(1000..1060, 400);
-        items[1] = item(1000..1060, 400);
-        let files: Vec<u32> = (0..6).collect();
-        assert_eq!(groups(&items, &files, |_| false, &rules).len(), 6);
+        for file in [0, 1, 4, 5] {
+            items[file] = item(1000..1060, 400);
+        }
+        assert_eq!(groups_of(&items).len(), 6);
     }
 }

@@ -1,6 +1,9 @@
 //! Prices and limits of an order.
 
+use super::kernel_cache::KERNEL_KEEPS;
+
 /// Lengths and prices.
+#[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub block_len: u64,
     /// Bytes that the codec looks back.
@@ -9,14 +12,14 @@ pub(super) struct Rules {
     pub decode_price: u64,
     /// Compressed bytes that a move beside a distant file has to save.
     pub move_gain: u64,
-    /// Most such moves, in percent of the number of blocks.
-    pub moves_percent: u64,
+    /// Most blocks of a stretch.
+    pub stretch_max: u64,
 }
 
 impl Rules {
     pub(super) fn new(block_len: u64, window_len: u64) -> Self {
-        let (decode_price, move_gain) = (block_len / 16, block_len / 24);
-        Rules { block_len, window_len, decode_price, move_gain, moves_percent: 12 }
+        let (decode_price, move_gain) = (block_len / 16, block_len / 36);
+        Rules { block_len, window_len, decode_price, move_gain, stretch_max: KERNEL_KEEPS as u64 }
     }
 }
 

@@ -7,8 +7,7 @@
 //! the walk needs meanwhile: those of equal files, and of files that moved farther.
 
 use super::chain::{self, Item};
-use super::kernel_cache::{KERNEL_KEEPS, KernelCache};
-use super::pairs;
+use super::kernel_cache::KernelCache;
 use super::rules::{Rules, compressed_len};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -24,35 +23,49 @@ pub(super) struct Stretch {
     pub end: u32,
 }
 
-/// Returns the placement of `items`, which are in tree order.
-pub(super) fn stretches(items: &[Item], rules: &Rules) -> Vec<Stretch> {
-    let (visits, originals) = visits(items);
-    let mut copies: HashMap<u32, Vec<u32>> = HashMap::new();
-    for (file, &original) in (0..).zip(&visits).filter(|&(file, &original)| file != original) {
-        copies.entry(original).or_default().push(file);
+/// Small files in tree order.
+pub(super) struct Files<'a> {
+    pub items: &'a [Item],
+    /// File whose bytes are read for each file: the first that equals it.
+    pub visits: Vec<u32>,
+    /// Files that equal no earlier one.
+    pub originals: Vec<u32>,
+    /// Later files with the same bytes, for files that have such.
+    pub copies: HashMap<u32, Vec<u32>>,
+}
+
+impl<'a> Files<'a> {
+    pub(super) fn new(items: &'a [Item]) -> Self {
+        let (visits, originals) = visits(items);
+        let mut copies: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (file, &original) in (0..).zip(&visits).filter(|&(file, &original)| file != original) {
+            copies.entry(original).or_default().push(file);
+        }
+        Files { items, visits, originals, copies }
     }
-    let groups = pairs::groups(items, &originals, |file| copies.contains_key(&file), rules);
-    let units = groups.iter().map(|group| unit(items, group)).collect();
-    let starts = groups.iter().map(|group| group[0]).chain([items.len() as u32]).collect();
-    let block_of = vec![u32::MAX; items.len()];
-    let mut walk = Walk {
-        items,
-        rules,
-        visits,
-        copies: &copies,
-        groups,
-        units,
-        starts,
-        block_of,
-        block_count: 0,
-        kept: KernelCache::default(),
-    };
-    let mut stretches = walk.run();
-    for block in stretches.iter_mut().flat_map(|stretch| &mut stretch.blocks) {
-        let with_copies = |file: &u32| [*file].into_iter().chain(copies.remove(file).unwrap_or_default());
-        *block = block.iter().flat_map(with_copies).collect();
+
+    /// Returns a group of its own for each file.
+    pub(super) fn alone(&self) -> Vec<Vec<u32>> {
+        self.originals.iter().map(|&file| vec![file]).collect()
     }
-    stretches
+
+    /// Places groups of files, each within one block; copies are left out.
+    pub(super) fn place(&self, groups: Vec<Vec<u32>>, rules: &Rules) -> Vec<Stretch> {
+        let units = groups.iter().map(|group| unit(self.items, group)).collect();
+        let starts = groups.iter().map(|group| group[0]).chain([self.items.len() as u32]).collect();
+        let block_of = vec![u32::MAX; self.items.len()];
+        let kept = KernelCache::default();
+        Walk { files: self, rules, groups, units, starts, block_of, block_count: 0, kept }.run()
+    }
+
+    /// Adds each copy behind its original.
+    pub(super) fn with_copies(&self, mut stretches: Vec<Stretch>) -> Vec<Stretch> {
+        for block in stretches.iter_mut().flat_map(|stretch| &mut stretch.blocks) {
+            let copies = |file: &u32| self.copies.get(file).into_iter().flatten().copied();
+            *block = block.iter().flat_map(|file| [*file].into_iter().chain(copies(file))).collect();
+        }
+        stretches
+    }
 }
 
 /// Returns the first file that equals each, and the files that equal no earlier one.
@@ -95,12 +108,8 @@ impl Trial {
 }
 
 struct Walk<'a> {
-    items: &'a [Item],
+    files: &'a Files<'a>,
     rules: &'a Rules,
-    /// File whose bytes are read for each file.
-    visits: Vec<u32>,
-    /// Later files with the same bytes, for files that have such.
-    copies: &'a HashMap<u32, Vec<u32>>,
     /// Files that are placed together, and each group as one file.
     groups: Vec<Vec<u32>>,
     units: Vec<Item>,
@@ -118,7 +127,7 @@ impl Walk<'_> {
         let mut done = 0;
         while done < self.units.len() {
             let mut best = self.attempt(done, 1);
-            for count in 2..=KERNEL_KEEPS as u64 {
+            for count in 2..=self.rules.stretch_max {
                 let trial = self.attempt(done, count);
                 if trial.is_cheaper(&best) {
                     best = trial;
@@ -140,7 +149,7 @@ impl Walk<'_> {
         let mut kept = self.kept;
         let walked = self.starts[start] as usize..self.starts[start + count] as usize;
         let decodes = self.decodes(walked.clone(), &mut kept) + self.later_decodes(walked.end, &blocks);
-        let len = blocks.iter().flatten().map(|&file| u64::from(self.items[file as usize].len)).sum();
+        let len = blocks.iter().flatten().map(|&file| u64::from(self.files.items[file as usize].len)).sum();
         let stored: u64 = blocks.iter().map(|block| self.stored_len(block)).sum();
         let cost = stored + decodes * self.rules.decode_price;
         Trial { count, blocks, kept, len, cost }
@@ -157,17 +166,14 @@ impl Walk<'_> {
         };
         let mut count = units.iter().take_while(fits).count().max(1);
         loop {
-            let order = match block_count {
-                1 => (0..count as u32).collect(),
-                _ => chain::chain(&units[..count], self.rules.window_len),
-            };
+            let order = chain::chain(&units[..count], self.rules.window_len);
             let blocks = self.cut(start, &order);
             if blocks.len() as u64 <= block_count || count == 1 {
                 return (count, blocks);
             }
             // Units that do not fit go to the next stretch, taken from the end in tree order.
             let beyond = blocks[block_count as usize..].iter().flatten();
-            let overfull: u64 = beyond.map(|&file| u64::from(self.items[file as usize].len)).sum();
+            let overfull: u64 = beyond.map(|&file| u64::from(self.files.items[file as usize].len)).sum();
             let mut freed = 0;
             while freed < overfull.max(1) && count > 1 {
                 count -= 1;
@@ -207,19 +213,19 @@ impl Walk<'_> {
 
     /// Returns how many blocks a walk decodes.
     fn decodes(&self, walked: Range<usize>, kept: &mut KernelCache) -> u64 {
-        let blocks = self.visits[walked].iter().map(|&file| self.block_of[file as usize]);
+        let blocks = self.files.visits[walked].iter().map(|&file| self.block_of[file as usize]);
         blocks.filter(|&block| kept.read(block)).count() as u64
     }
 
     /// Returns about how many blocks a walk decodes when it comes back to them, from `walked` on.
     fn later_decodes(&self, walked: usize, blocks: &[Vec<u32>]) -> u64 {
         let files = blocks.iter().flatten();
-        let copies = files.clone().filter_map(|file| self.copies.get(file)).flatten();
+        let copies = files.clone().filter_map(|file| self.files.copies.get(file)).flatten();
         let mut visits: Vec<u32> = files.chain(copies).copied().collect();
         visits.retain(|&file| file as usize >= walked);
         visits.sort_unstable();
         // What lies between takes the place of all but the last block.
-        let block = |file: &u32| self.block_of[self.visits[*file as usize] as usize];
+        let block = |file: &u32| self.block_of[self.files.visits[*file as usize] as usize];
         visits.chunk_by(|a, b| b - a <= NEAR_FILES && block(a) == block(b)).count() as u64
     }
 
@@ -229,7 +235,7 @@ impl Walk<'_> {
         let mut filled = 0;
         let mut stored = 0;
         for &file in block {
-            let item = &self.items[file as usize];
+            let item = &self.files.items[file as usize];
             let len = u64::from(item.len);
             if filled + len > self.rules.window_len {
                 seen.clear();
@@ -257,6 +263,11 @@ mod tests {
         (0..count).map(|i| item(i % kinds * 100..i % kinds * 100 + 60, len)).collect()
     }
 
+    fn stretches(items: &[Item]) -> Vec<Stretch> {
+        let files = Files::new(items);
+        files.with_copies(files.place(files.alone(), &Rules::new(1000, 1000)))
+    }
+
     fn lens(items: &[Item], stretches: &[Stretch]) -> Vec<u64> {
         let blocks = stretches.iter().flat_map(|stretch| &stretch.blocks);
         blocks.map(|block| block.iter().map(|&file| u64::from(items[file as usize].len)).sum()).collect()
@@ -265,20 +276,20 @@ mod tests {
     #[test]
     fn every_file_is_in_one_block_that_holds_it() {
         let items = mixed(200, 7, 130);
-        let stretches = stretches(&items, &Rules::new(1000, 1000));
+        let stretches = stretches(&items);
         let mut files: Vec<u32> =
             stretches.iter().flat_map(|stretch| stretch.blocks.iter().flatten().copied()).collect();
         files.sort_unstable();
         assert!(files.into_iter().eq(0..200));
         assert!(lens(&items, &stretches).iter().all(|&len| len <= 1000));
-        assert!(stretches.iter().all(|stretch| stretch.blocks.len() <= KERNEL_KEEPS));
+        assert!(stretches.iter().all(|stretch| stretch.blocks.len() <= 3));
         assert_eq!(stretches.last().unwrap().end, 200);
     }
 
     #[test]
     fn files_that_are_alike_share_a_block_of_three() {
         let items = mixed(9, 3, 300);
-        let stretches = stretches(&items, &Rules::new(1000, 1000));
+        let stretches = stretches(&items);
         assert_eq!(stretches.len(), 1);
         assert_eq!(stretches[0].blocks, [vec![0, 3, 6], vec![1, 4, 7], vec![2, 5, 8]]);
     }
@@ -286,7 +297,7 @@ mod tests {
     #[test]
     fn files_that_differ_stay_in_tree_order() {
         let items: Vec<Item> = (0..40).map(|i| item(i * 100..i * 100 + 60, 90)).collect();
-        let stretches = stretches(&items, &Rules::new(1000, 1000));
+        let stretches = stretches(&items);
         let files = stretches.iter().flat_map(|stretch| stretch.blocks.iter().flatten().copied());
         assert!(files.eq(0..40));
     }
@@ -295,7 +306,7 @@ mod tests {
     fn a_copy_follows_its_original_and_takes_no_room() {
         let mut items: Vec<Item> = (0..4).map(|i| item(i * 100..i * 100 + 60, 450)).collect();
         (items[0].hash, items[1].hash) = (Some(1), Some(1));
-        let stretches = stretches(&items, &Rules::new(1000, 1000));
+        let stretches = stretches(&items);
         assert_eq!(stretches[0].blocks, [vec![0, 1, 2]]);
         assert_eq!(stretches[1].blocks, [vec![3]]);
     }

@@ -1,0 +1,155 @@
+//! Choice of a placement whose walk costs hardly more than that of tree order.
+//!
+//! Prices alone do not bound the cost: where many files equal others, each block read out of turn
+//! evicts one in use, and further decodes follow. So each placement is walked as a whole, and the
+//! first one within the limits is taken.
+
+use super::chain::Item;
+use super::kernel_cache::KernelCache;
+use super::pairs;
+use super::rules::Rules;
+use super::walk::{Files, Stretch};
+
+/// Parts of the cost in tree order by which a walk may cost more: requests, and bytes decoded,
+/// which are its CPU time.
+const REQUESTS_SHARE: u64 = 28;
+const BYTES_SHARE: u64 = 18;
+/// Multiples of the price of a decode; the next one is tried if a walk costs too much.
+const PRICES: [u64; 3] = [1, 4, 16];
+/// Shared blocks for each move of a file, at least.
+const BLOCKS_PER_MOVE: u64 = 10;
+/// Numbers of moves that are tried.
+const TRIES: u32 = 4;
+
+/// Cost of a walk along the tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct WalkCost {
+    /// Blocks read, each a request.
+    pub requests: u64,
+    /// Bytes decoded.
+    pub bytes: u64,
+}
+
+impl WalkCost {
+    /// Returns the most that a walk may cost if it costs this much in tree order.
+    fn limit(self) -> Self {
+        WalkCost {
+            requests: self.requests + self.requests / REQUESTS_SHARE,
+            bytes: self.bytes + self.bytes / BYTES_SHARE,
+        }
+    }
+
+    fn is_within(self, limit: Self) -> bool {
+        self.blocks_above(limit, 1) == 0
+    }
+
+    /// Returns about how many blocks fewer a walk would have to read.
+    fn blocks_above(self, limit: Self, block_len: u64) -> u64 {
+        let bytes = self.bytes.saturating_sub(limit.bytes).div_ceil(block_len);
+        bytes.max(self.requests.saturating_sub(limit.requests))
+    }
+}
+
+/// Returns the placement of `items`, which are in tree order. `others` is the cost of blocks that
+/// are not shared.
+pub(super) fn stretches(items: &[Item], others: WalkCost, rules: &Rules) -> Vec<Stretch> {
+    let files = Files::new(items);
+    let cost = |stretches: &[Stretch]| cost(&files, stretches, others);
+    let in_tree_order = files.place(files.alone(), &Rules { stretch_max: 1, ..*rules });
+    let limit = cost(&in_tree_order).limit();
+    let priced = |price| Rules { decode_price: rules.decode_price * price, ..*rules };
+    let near = PRICES.map(priced).into_iter().find_map(|rules| {
+        let stretches = files.place(files.alone(), &rules);
+        cost(&stretches).is_within(limit).then_some((stretches, rules))
+    });
+    let Some((near, rules)) = near else { return files.with_copies(in_tree_order) };
+    let block_count: u64 = near.iter().map(|stretch| stretch.blocks.len() as u64).sum();
+    let mut left = (limit.requests - cost(&near).requests).min(block_count / BLOCKS_PER_MOVE);
+    let moves = if left > 0 { pairs::moves(&files, &rules) } else { Vec::new() };
+    left = left.min(moves.len() as u64);
+    for _ in 0..TRIES {
+        if left == 0 {
+            break;
+        }
+        let far = files.place(pairs::groups(&files, &moves, left, &rules), &rules);
+        let excess = cost(&far).blocks_above(limit, rules.block_len);
+        if excess == 0 {
+            return files.with_copies(far);
+        }
+        left = left.saturating_sub(excess);
+    }
+    files.with_copies(near)
+}
+
+/// Walks all files along the tree.
+fn cost(files: &Files<'_>, stretches: &[Stretch], others: WalkCost) -> WalkCost {
+    let mut block_of = vec![0; files.items.len()];
+    let mut lens = Vec::new();
+    for block in stretches.iter().flat_map(|stretch| &stretch.blocks) {
+        block.iter().for_each(|&file| block_of[file as usize] = lens.len() as u32);
+        lens.push(block.iter().map(|&file| u64::from(files.items[file as usize].len)).sum::<u64>());
+    }
+    let mut kept = KernelCache::default();
+    let blocks = files.visits.iter().map(|&file| block_of[file as usize]);
+    blocks.filter(|&block| kept.read(block)).fold(others, |cost, block| WalkCost {
+        requests: cost.requests + 1,
+        bytes: cost.bytes + lens[block as usize],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: WalkCost = WalkCost { requests: 0, bytes: 0 };
+
+    fn item(features: std::ops::Range<u32>, len: u32) -> Item {
+        Item { features: features.collect(), len, hash: None }
+    }
+
+    /// Files that differ, and a pair of equal features every hundred files.
+    fn far_pairs() -> Vec<Item> {
+        let mut items: Vec<Item> = (0..400).map(|i| item(i * 100..i * 100 + 60, 300)).collect();
+        for i in 0..4 {
+            items[i] = item(i as u32 * 100..i as u32 * 100 + 60, 250);
+            items[i * 100 + 50] = item(i as u32 * 100..i as u32 * 100 + 60, 250);
+        }
+        items
+    }
+
+    fn walked(items: &[Item], others: WalkCost) -> (WalkCost, WalkCost) {
+        let rules = Rules::new(1000, 1000);
+        let files = Files::new(items);
+        let plain = files.place(files.alone(), &Rules { stretch_max: 1, ..rules });
+        (cost(&files, &plain, others), cost(&files, &stretches(items, others, &rules), others))
+    }
+
+    #[test]
+    fn a_walk_costs_hardly_more_than_in_tree_order() {
+        // Every third file equals an earlier one, which lies somewhere else.
+        let mut items: Vec<Item> = (0..600_u32).map(|i| item(i % 7 * 100..i % 7 * 100 + 60, 130 + i % 90)).collect();
+        for i in (0..600).step_by(3) {
+            let first = i * 7919 % 600 / 3 * 3;
+            (items[i].len, items[i].hash) = (items[first].len, Some(first as u64));
+        }
+        let (plain, chosen) = walked(&items, NOTHING);
+        assert!(chosen.is_within(plain.limit()), "{chosen:?}, in tree order {plain:?}");
+    }
+
+    #[test]
+    fn files_move_far_as_long_as_the_budget_lasts() {
+        let items = far_pairs();
+        let shares_a_block = |stretches: &[Stretch], a: u32, b: u32| {
+            let mut blocks = stretches.iter().flat_map(|stretch| &stretch.blocks);
+            blocks.any(|block| block.contains(&a) && block.contains(&b))
+        };
+        let pairs = |others| {
+            let stretches = stretches(&items, others, &Rules::new(1000, 1000));
+            (1..4).filter(|&i| shares_a_block(&stretches, i, i * 100 + 50)).count()
+        };
+        assert_eq!(pairs(WalkCost { requests: 1000, bytes: 1_000_000 }), 3);
+        // Without other blocks, a few requests of 134 are left.
+        let (plain, chosen) = walked(&items, NOTHING);
+        assert!(chosen.is_within(plain.limit()), "{chosen:?}, in tree order {plain:?}");
+    }
+}
