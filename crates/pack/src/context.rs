@@ -63,9 +63,17 @@ pub(crate) struct Boundaries {
     pub first_used: u32,
     /// Indexes of files at which a range of the tree starts, in order.
     pub stretch_starts: Vec<u32>,
+    /// Small files that are stored although an equal one is, because that one lies far away;
+    /// ascending.
+    pub stored_again: Vec<NodeId>,
 }
 
 impl Boundaries {
+    /// Returns true if a file does not share the place of an equal one.
+    pub(crate) fn is_stored_again(&self, node: NodeId) -> bool {
+        self.stored_again.binary_search_by_key(&node.index(), |other| other.index()).is_ok()
+    }
+
     /// Returns all of them, in order.
     pub(crate) fn all(&self) -> impl Iterator<Item = u32> {
         std::iter::once(self.first_used).chain(self.stretch_starts.iter().copied())

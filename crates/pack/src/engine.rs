@@ -7,7 +7,7 @@ use crate::context::{Context, Kind};
 use crate::data_row::DataRow;
 use crate::digest_log::DigestLog;
 use crate::duplicates::Duplicates;
-use crate::report::PackReport;
+use crate::report::{PackReport, WalkReads};
 use packfs_core::{Progress, Result};
 use packfs_format::{Placed, Plan};
 use std::ops::Range;
@@ -57,6 +57,11 @@ pub(crate) trait Engine: Kind {
 
     /// Adds the figures of this engine to a report.
     fn add_to_report(placed: &Placed<Self>, report: &mut PackReport);
+
+    /// Returns the cost of a walk along the tree, if the order of files matters for it.
+    fn walk(_context: &Context<'_, Self>, _placed: &Placed<Self>) -> WalkReads {
+        WalkReads::default()
+    }
 }
 
 /// Input of placing data.

@@ -48,7 +48,7 @@ pub use destination::temporary_folder;
 pub use effort::Effort;
 pub use gain::Gain;
 pub use order::Order;
-pub use report::{PackReport, Section, StageTime, Stored};
+pub use report::{PackReport, Section, StageTime, Stored, WalkReads};
 pub use size_limit::SizeLimit;
 pub use verify::{Verify, Written, WrittenFile};
 

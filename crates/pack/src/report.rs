@@ -57,11 +57,9 @@ pub struct PackReport {
     pub hole_bytes: u64,
     /// Fragment blocks.
     pub fragment_blocks: u64,
-    /// Fragment blocks that Linux decodes during a walk along the tree, by a model of its cache of
-    /// three; a block counts each time.
-    pub fragment_decodes: u64,
-    /// Stored bytes of those blocks, each time.
-    pub fragment_read_bytes: u64,
+    /// Cost of reading the image in tree order.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub walk: WalkReads,
     /// Bytes in fragment blocks or the packed stream, before and after compression.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub fragments: Stored,
@@ -129,6 +127,34 @@ pub struct StageTime {
 #[cfg(feature = "serde")]
 fn serialize_seconds<S: serde::Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(took.as_secs_f64())
+}
+
+/// Cost of a walk along the tree for Linux's SquashFS driver, by a model of its cache of three
+/// fragment blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct WalkReads {
+    /// Fragment blocks decoded; a block counts each time.
+    #[cfg_attr(feature = "serde", serde(rename = "fragment_decodes"))]
+    pub decodes: u64,
+    /// Stored bytes of those blocks, each time.
+    #[cfg_attr(feature = "serde", serde(rename = "fragment_read_bytes"))]
+    pub read_bytes: u64,
+    /// The same decodes if files were placed in tree order.
+    #[cfg_attr(feature = "serde", serde(rename = "path_order_decodes"))]
+    pub path_decodes: u64,
+    /// Blocks that belong to one file.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub other_blocks: u64,
+}
+
+impl WalkReads {
+    /// Returns the number of blocks read, relative to tree order: 1.03 is 3 % more.
+    #[expect(clippy::cast_precision_loss, reason = "digits beyond those that are shown")]
+    pub fn ratio(&self) -> f64 {
+        let blocks = |decodes: u64| (decodes + self.other_blocks).max(1) as f64;
+        blocks(self.decodes) / blocks(self.path_decodes)
+    }
 }
 
 impl PackReport {

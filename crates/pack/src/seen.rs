@@ -85,6 +85,13 @@ impl<'a, K: DataKind> SeenTails<'a, K> {
         self.add_known(node, end, tail.bytes.len() as u32, tail.hash)
     }
 
+    /// Adds a tail that later ones do not share; returns its number.
+    pub(crate) fn add_apart(&mut self, node: NodeId, end: u64, tail: &TailBytes) -> TailId {
+        let (len, hash) = (tail.bytes.len() as u32, tail.hash as u64);
+        self.origins.push(Origin { node, len, offset: end - u64::from(len), hash });
+        self.origins.len() as TailId - 1
+    }
+
     /// Adds a tail whose length and hash are known.
     pub(crate) fn add_known(&mut self, node: NodeId, end: u64, len: u32, hash: u128) -> TailId {
         let id = self.origins.len() as TailId;

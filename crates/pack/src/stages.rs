@@ -66,10 +66,11 @@ impl Packing<'_> {
         let image_len = files.finish(options.sync)?;
         clock.passed(if options.verify.is_some() { Stage::Verify } else { Stage::Metadata });
 
+        let walk = E::walk(context, &stored.placed);
         let report = PackReport::new(self.tree, plan, &stored.placed, &coverage);
         let report = self.report(report, stored, reuse);
         let data_files = data_files.iter().map(|file| file.path.clone()).collect();
-        Ok(PackReport { image_len, far_apart, data_files, stages: clock.stages, ..report })
+        Ok(PackReport { image_len, walk, far_apart, data_files, stages: clock.stages, ..report })
     }
 
     fn context<'c, E: Engine>(&'c self, plan: &'c Plan<E>, boundaries: &'c Boundaries) -> Context<'c, E> {

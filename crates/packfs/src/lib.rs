@@ -138,7 +138,8 @@ pub use packfs_format::{
 };
 #[cfg(feature = "pack")]
 pub use packfs_pack::{
-    Class, ClassRow, Effort, Gain, Machine, Order, PackReport, Section, StageTime, temporary_folder,
+    Class, ClassRow, Effort, Gain, Machine, Order, PackReport, Section, StageTime, WalkReads,
+    temporary_folder,
 };
 pub use packfs_read::{Counters, FileReader};
 

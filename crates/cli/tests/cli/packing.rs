@@ -102,6 +102,8 @@ fn the_summary_is_a_json_object_with_the_documented_keys() {
         "fragment_blocks",
         "fragment_decodes",
         "fragment_read_bytes",
+        "path_order_decodes",
+        "walk_ratio",
         "fragment_bytes",
         "fragment_stored_bytes",
         "plain_bytes",

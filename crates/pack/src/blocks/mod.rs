@@ -7,6 +7,7 @@
 mod cutter;
 mod placer;
 mod tails;
+mod walk;
 mod whole_files;
 
 use crate::base::{KeptBlocks, Reuse};
@@ -17,8 +18,7 @@ use crate::digest_log::DigestLog;
 use crate::duplicates::Duplicates;
 use crate::engine::{Engine, Job, Stored};
 use crate::limits::{Demand, Limits};
-use crate::order::KernelCache;
-use crate::report::PackReport;
+use crate::report::{PackReport, WalkReads};
 use crate::runs::{self, Runs};
 use crate::spans::SPAN_LEN;
 use crate::{PackOptions, base};
@@ -112,22 +112,14 @@ impl Engine for Blocks {
             (data.duplicate_tails, data.duplicate_tail_bytes);
         report.fragment_blocks = data.shared.len() as u64;
         let shared = data.shared.iter().map(|(_, block)| block);
-        (report.fragment_decodes, report.fragment_read_bytes) = walk_cost(placed);
         report.fragments.stored = shared.clone().map(|block| u64::from(block.stored_len)).sum();
         let plain = data.blocks.iter().chain(shared).filter(|block| !block.compressed);
         report.plain_bytes = plain.map(|block| u64::from(block.stored_len)).sum();
     }
-}
 
-/// Returns how many shared blocks a walk along the tree decodes, and their stored bytes. Blocks of
-/// files that hold the tails of others count, too.
-fn walk_cost(placed: &Placed<Blocks>) -> (u64, u64) {
-    let blocks = [&placed.data.shared[..], &placed.data.borrowed].concat();
-    let mut cache = KernelCache::default();
-    let tails = placed.files.iter().filter_map(|file| file.tail);
-    let decoded =
-        tails.filter(|tail| cache.read(tail.index)).filter_map(|tail| blocks.get(tail.index as usize));
-    decoded.fold((0, 0), |(count, bytes), (_, block)| (count + 1, bytes + u64::from(block.stored_len)))
+    fn walk(context: &Context<'_, Self>, placed: &Placed<Self>) -> WalkReads {
+        walk::walk(context, placed)
+    }
 }
 
 /// Input in flight (read, not yet written) while memory suffices.

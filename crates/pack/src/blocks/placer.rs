@@ -97,7 +97,10 @@ impl<'a> Placer<'a> {
         (tail, host_block): (TailBytes, Option<HostBlock>),
         class: Class,
     ) -> Result<TailId> {
-        if let Some(earlier) = self.seen.find(&tail)? {
+        let node = self.job.context.node(piece.job);
+        let is_apart = self.job.context.boundaries.is_stored_again(node);
+        let earlier = if is_apart { None } else { self.seen.find(&tail)? };
+        if let Some(earlier) = earlier {
             let len = tail.bytes.len() as u64;
             if piece.range.start == 0 && piece.range.end == len {
                 placement.placed.duplicate_files += 1;
@@ -105,7 +108,10 @@ impl<'a> Placer<'a> {
             }
             return Ok(earlier);
         }
-        let id = self.seen.add(self.job.context.node(piece.job), piece.range.end, &tail);
+        let id = match is_apart {
+            true => self.seen.add_apart(node, piece.range.end, &tail),
+            false => self.seen.add(node, piece.range.end, &tail),
+        };
         self.tail_places.push(SharedTail { index: 0, offset: 0 });
         if let Some(host_block) = host_block {
             self.tail_classes.push((class, 0));

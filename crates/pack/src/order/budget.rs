@@ -5,19 +5,19 @@
 //! first one within the limits is taken.
 
 use super::chain::Item;
-use super::kernel_cache::KernelCache;
+use super::kernel_cache::{KERNEL_KEEPS, KernelCache};
 use super::pairs;
 use super::rules::Rules;
 use super::walk::{Files, Stretch};
 
 /// Parts of the cost in tree order by which a walk may cost more: requests, and bytes decoded,
 /// which are its CPU time.
-const REQUESTS_SHARE: u64 = 28;
-const BYTES_SHARE: u64 = 18;
+const REQUESTS_SHARE: u64 = 40;
+const BYTES_SHARE: u64 = 36;
 /// Multiples of the price of a decode; the next one is tried if a walk costs too much.
 const PRICES: [u64; 3] = [1, 4, 16];
 /// Shared blocks for each move of a file, at least.
-const BLOCKS_PER_MOVE: u64 = 10;
+const BLOCKS_PER_MOVE: u64 = 6;
 /// Numbers of moves that are tried.
 const TRIES: u32 = 4;
 
@@ -40,45 +40,49 @@ impl WalkCost {
     }
 
     fn is_within(self, limit: Self) -> bool {
-        self.blocks_above(limit, 1) == 0
-    }
-
-    /// Returns about how many blocks fewer a walk would have to read.
-    fn blocks_above(self, limit: Self, block_len: u64) -> u64 {
-        let bytes = self.bytes.saturating_sub(limit.bytes).div_ceil(block_len);
-        bytes.max(self.requests.saturating_sub(limit.requests))
+        self.requests <= limit.requests && self.bytes <= limit.bytes
     }
 }
 
-/// Returns the placement of `items`, which are in tree order. `others` is the cost of blocks that
-/// are not shared.
-pub(super) fn stretches(items: &[Item], others: WalkCost, rules: &Rules) -> Vec<Stretch> {
-    let files = Files::new(items);
-    let cost = |stretches: &[Stretch]| cost(&files, stretches, others);
-    let in_tree_order = files.place(files.alone(), &Rules { stretch_max: 1, ..*rules });
-    let limit = cost(&in_tree_order).limit();
+/// Returns the placement of `items`, which are in tree order, and the copies that are stored again.
+/// `others` is the cost of blocks that are not shared.
+pub(super) fn stretches(items: &[Item], others: WalkCost, rules: &Rules) -> (Vec<Stretch>, Vec<u32>) {
+    let shared = Files::new(items, u64::MAX, rules);
+    let in_tree_order = shared.place(shared.alone(), &Rules { stretch_max: 1, ..*rules });
+    let limit = cost(&shared, &in_tree_order, others).limit();
+    let apart = Files::new(items, rules.block_len * KERNEL_KEEPS as u64, rules);
+    match within(&apart, others, limit, rules) {
+        Some(stretches) => (apart.with_copies(stretches), apart.stored_again),
+        None => (shared.with_copies(in_tree_order), Vec::new()),
+    }
+}
+
+/// Returns the placement with most moves of those within `limit`, if one is.
+fn within(files: &Files<'_>, others: WalkCost, limit: WalkCost, rules: &Rules) -> Option<Vec<Stretch>> {
+    let cost = |stretches: &[Stretch]| cost(files, stretches, others);
     let priced = |price| Rules { decode_price: rules.decode_price * price, ..*rules };
-    let near = PRICES.map(priced).into_iter().find_map(|rules| {
+    let (mut best, rules) = PRICES.map(priced).into_iter().find_map(|rules| {
         let stretches = files.place(files.alone(), &rules);
         cost(&stretches).is_within(limit).then_some((stretches, rules))
-    });
-    let Some((near, rules)) = near else { return files.with_copies(in_tree_order) };
-    let block_count: u64 = near.iter().map(|stretch| stretch.blocks.len() as u64).sum();
-    let mut left = (limit.requests - cost(&near).requests).min(block_count / BLOCKS_PER_MOVE);
-    let moves = if left > 0 { pairs::moves(&files, &rules) } else { Vec::new() };
-    left = left.min(moves.len() as u64);
+    })?;
+    let left = limit.requests - cost(&best).requests;
+    let moves = if left > 0 { pairs::moves(files, &rules) } else { Vec::new() };
+    let block_count: u64 = best.iter().map(|stretch| stretch.blocks.len() as u64).sum();
+    let (mut low, mut high) = (0, left.min(block_count / BLOCKS_PER_MOVE).min(moves.len() as u64) + 1);
+    let mut count = high - 1;
     for _ in 0..TRIES {
-        if left == 0 {
+        if low + 1 >= high {
             break;
         }
-        let far = files.place(pairs::groups(&files, &moves, left, &rules), &rules);
-        let excess = cost(&far).blocks_above(limit, rules.block_len);
-        if excess == 0 {
-            return files.with_copies(far);
+        let stretches = files.place(pairs::groups(files, &moves, count, &rules), &rules);
+        if cost(&stretches).is_within(limit) {
+            (low, best) = (count, stretches);
+        } else {
+            high = count;
         }
-        left = left.saturating_sub(excess);
+        count = low.midpoint(high);
     }
-    files.with_copies(near)
+    Some(best)
 }
 
 /// Walks all files along the tree.
@@ -119,21 +123,37 @@ mod tests {
 
     fn walked(items: &[Item], others: WalkCost) -> (WalkCost, WalkCost) {
         let rules = Rules::new(1000, 1000);
-        let files = Files::new(items);
+        let files = Files::new(items, u64::MAX, &rules);
         let plain = files.place(files.alone(), &Rules { stretch_max: 1, ..rules });
-        (cost(&files, &plain, others), cost(&files, &stretches(items, others, &rules), others))
+        let apart = Files::new(items, 3000, &rules);
+        let (chosen, again) = stretches(items, others, &rules);
+        let files_of_it = if again.is_empty() { &files } else { &apart };
+        (cost(&files, &plain, others), cost(files_of_it, &chosen, others))
     }
 
     #[test]
     fn a_walk_costs_hardly_more_than_in_tree_order() {
         // Every third file equals an earlier one, which lies somewhere else.
-        let mut items: Vec<Item> = (0..600_u32).map(|i| item(i % 7 * 100..i % 7 * 100 + 60, 130 + i % 90)).collect();
+        let mut items: Vec<Item> =
+            (0..600_u32).map(|i| item(i % 7 * 100..i % 7 * 100 + 60, 130 + i % 90)).collect();
         for i in (0..600).step_by(3) {
             let first = i * 7919 % 600 / 3 * 3;
             (items[i].len, items[i].hash) = (items[first].len, Some(first as u64));
         }
         let (plain, chosen) = walked(&items, NOTHING);
         assert!(chosen.is_within(plain.limit()), "{chosen:?}, in tree order {plain:?}");
+    }
+
+    #[test]
+    fn short_copies_far_from_their_original_are_stored_again() {
+        let mut items: Vec<Item> = (0..40).map(|i| item(i * 100..i * 100 + 60, 300)).collect();
+        for (file, len, hash) in [(0, 7, 1), (2, 7, 1), (30, 7, 1), (1, 300, 2), (31, 300, 2)] {
+            items[file] = Item { len, hash: Some(hash), ..item(0..0, 0) };
+        }
+        let again = |items: &[Item]| stretches(items, NOTHING, &Rules::new(1000, 1000)).1;
+        assert_eq!(again(&items), [30], "not one beside it, nor a long one");
+        items[30].hash = None;
+        assert!(again(&items).is_empty());
     }
 
     #[test]
@@ -144,7 +164,7 @@ mod tests {
             blocks.any(|block| block.contains(&a) && block.contains(&b))
         };
         let pairs = |others| {
-            let stretches = stretches(&items, others, &Rules::new(1000, 1000));
+            let (stretches, _) = stretches(&items, others, &Rules::new(1000, 1000));
             (1..4).filter(|&i| shares_a_block(&stretches, i, i * 100 + 50)).count()
         };
         assert_eq!(pairs(WalkCost { requests: 1000, bytes: 1_000_000 }), 3);

@@ -74,6 +74,21 @@ pub(crate) struct Ordered<K: Kind> {
     pub far_apart: bool,
 }
 
+/// Files in their order.
+struct Sorted<K: Kind> {
+    files: Vec<FileJob<K>>,
+    /// Indexes at which a range with blocks of its own starts.
+    starts: Vec<u32>,
+    /// See [`Boundaries::stored_again`].
+    stored_again: Vec<NodeId>,
+}
+
+impl<K: Kind> From<Vec<FileJob<K>>> for Sorted<K> {
+    fn from(files: Vec<FileJob<K>>) -> Self {
+        Sorted { files, starts: Vec::new(), stored_again: Vec::new() }
+    }
+}
+
 /// Orders the files of a plan: first-used ones, then the others as the options say. `stays` returns
 /// true for files that keep their place in the base.
 pub(crate) fn sort<K: Kind>(
@@ -92,16 +107,19 @@ pub(crate) fn sort<K: Kind>(
     files.sort_by_key(rank);
     let first = files.len() as u32;
     let far_apart = options.priorities.is_none() && moves_far(context, &others, options.order);
-    let (others, mut stretch_starts) = match &options.priorities {
-        Some(priorities) => (by_priority(&others, priorities), Vec::new()),
+    let mut sorted = match &options.priorities {
+        Some(priorities) => Sorted::from(by_priority(&others, priorities)),
         None => by_likeness(context, &others, stays, options, progress)?,
     };
-    files.extend(others);
-    stretch_starts.iter_mut().for_each(|start| *start += first);
+    files.extend(sorted.files);
+    sorted.starts.iter_mut().for_each(|start| *start += first);
+    sorted.stored_again.sort_unstable_by_key(|node| node.index());
     // Files of later data files stay after the others, even if used first.
     files.sort_by_key(|job| K::data_file(job.storage));
     let first_used = files.iter().take_while(|job| rank(job).is_some()).count() as u32;
-    Ok(Ordered { files, boundaries: Boundaries { first_used, stretch_starts }, far_apart })
+    let boundaries =
+        Boundaries { first_used, stretch_starts: sorted.starts, stored_again: sorted.stored_again };
+    Ok(Ordered { files, boundaries, far_apart })
 }
 
 /// Returns true if a walk in tree order needs blocks that the kernel has evicted, for formats whose
@@ -124,11 +142,11 @@ fn by_likeness<K: Kind>(
     stays: impl Fn(NodeId) -> bool,
     options: &PackOptions,
     progress: &dyn Progress,
-) -> Result<(Vec<FileJob<K>>, Vec<u32>)> {
+) -> Result<Sorted<K>> {
     let (small, others): (Vec<_>, Vec<_>) =
         files.iter().partition(|job| context.shares_whole(job) && !stays(job.node));
-    let (mut sorted, stretch_starts) = match worthwhile(options.order, context.plan) {
-        Order::Path => return Ok((files.to_vec(), Vec::new())),
+    let (mut sorted, starts) = match worthwhile(options.order, context.plan) {
+        Order::Path => return Ok(files.to_vec().into()),
         Order::Kind => (by_kind(context.tree, small), Vec::new()),
         Order::Similarity { within: None } if K::shared_block_len(&context.plan.data).is_some() => {
             return for_walks(context, files, stays, options, progress);
@@ -139,7 +157,7 @@ fn by_likeness<K: Kind>(
         }
     };
     sorted.extend(others);
-    Ok((sorted, stretch_starts))
+    Ok(Sorted { files: sorted, starts, stored_again: Vec::new() })
 }
 
 /// Sorts by descending priority, otherwise in plan order.
@@ -195,8 +213,7 @@ fn by_similarity<K: Kind>(
     Ok((sorted, starts))
 }
 
-/// Returns the files in an order that is read efficiently along the tree, and the indexes at which
-/// a shared block starts. Files with blocks of their own lie between the shared blocks of files
+/// Returns the files in an order that is read efficiently along the tree. Files with blocks of their own lie between the shared blocks of files
 /// around them.
 fn for_walks<K: Kind>(
     context: &Context<'_, K>,
@@ -204,7 +221,7 @@ fn for_walks<K: Kind>(
     stays: impl Fn(NodeId) -> bool,
     options: &PackOptions,
     progress: &dyn Progress,
-) -> Result<(Vec<FileJob<K>>, Vec<u32>)> {
+) -> Result<Sorted<K>> {
     let plan = context.plan;
     let shares = |job: &FileJob<K>| context.shared_len(job) > 0 && !stays(job.node);
     let small: Vec<usize> = (0..files.len()).filter(|&index| shares(&files[index])).collect();
@@ -213,7 +230,7 @@ fn for_walks<K: Kind>(
     let rules = Rules::new(K::shared_block_len(&plan.data).unwrap_or(1), window_len(plan));
     let own = own_blocks(context, files, small.len().div_ceil(GROUP_FILES_MAX));
     let mut sorted = Vec::with_capacity(files.len());
-    let mut starts = Vec::new();
+    let (mut starts, mut stored_again) = (Vec::new(), Vec::new());
     let mut others = (0..files.len()).filter(|&index| !shares(&files[index])).peekable();
     for (number, batch) in small.chunks(GROUP_FILES_MAX).enumerate() {
         let items = read_in_parallel(options, progress, batch, |&index| {
@@ -223,7 +240,9 @@ fn for_walks<K: Kind>(
         })?;
         let items: Vec<Item> = items.into_iter().map(Option::unwrap_or_default).collect();
         let batch_end = (number + 1) * GROUP_FILES_MAX;
-        for stretch in budget::stretches(&items, own, &rules) {
+        let (stretches, again) = budget::stretches(&items, own, &rules);
+        stored_again.extend(again.into_iter().map(|index| files[batch[index as usize]].node));
+        for stretch in stretches {
             for block in stretch.blocks {
                 starts.push(sorted.len() as u32);
                 sorted.extend(block.iter().map(|&index| files[batch[index as usize]]));
@@ -237,7 +256,7 @@ fn for_walks<K: Kind>(
     }
     sorted.extend(others.map(|index| files[index]));
     starts.push(sorted.len() as u32);
-    Ok((sorted, starts))
+    Ok(Sorted { files: sorted, starts, stored_again })
 }
 
 /// Returns what a walk takes for blocks that files do not share, for one of `parts` of the tree.

@@ -141,7 +141,8 @@ mod tests {
     }
 
     fn groups_of(items: &[Item]) -> Vec<Vec<u32>> {
-        let (files, rules) = (Files::new(items), Rules::new(1000, 1000));
+        let rules = Rules::new(1000, 1000);
+        let files = Files::new(items, u64::MAX, &rules);
         groups(&files, &moves(&files, &rules), 100, &rules)
     }
 

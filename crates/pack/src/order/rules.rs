@@ -12,6 +12,8 @@ pub(super) struct Rules {
     pub decode_price: u64,
     /// Compressed bytes that a move beside a distant file has to save.
     pub move_gain: u64,
+    /// Most bytes of a copy that is stored again if the original is far away.
+    pub again_max: u64,
     /// Most blocks of a stretch.
     pub stretch_max: u64,
 }
@@ -19,7 +21,8 @@ pub(super) struct Rules {
 impl Rules {
     pub(super) fn new(block_len: u64, window_len: u64) -> Self {
         let (decode_price, move_gain) = (block_len / 16, block_len / 36);
-        Rules { block_len, window_len, decode_price, move_gain, stretch_max: KERNEL_KEEPS as u64 }
+        let (again_max, stretch_max) = (block_len / 128, KERNEL_KEEPS as u64);
+        Rules { block_len, window_len, decode_price, move_gain, again_max, stretch_max }
     }
 }
 

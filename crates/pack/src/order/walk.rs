@@ -32,16 +32,21 @@ pub(super) struct Files<'a> {
     pub originals: Vec<u32>,
     /// Later files with the same bytes, for files that have such.
     pub copies: HashMap<u32, Vec<u32>>,
+    /// Copies that are stored on their own, because a walk would decode the block of the original
+    /// for a few bytes.
+    pub stored_again: Vec<u32>,
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(items: &'a [Item]) -> Self {
-        let (visits, originals) = visits(items);
+    /// Takes files in tree order. Short copies are stored again if the original lies at least
+    /// `far_len` bytes before them.
+    pub(super) fn new(items: &'a [Item], far_len: u64, rules: &Rules) -> Self {
+        let Visits { visits, originals, stored_again } = visits(items, far_len, rules);
         let mut copies: HashMap<u32, Vec<u32>> = HashMap::new();
         for (file, &original) in (0..).zip(&visits).filter(|&(file, &original)| file != original) {
             copies.entry(original).or_default().push(file);
         }
-        Files { items, visits, originals, copies }
+        Files { items, visits, originals, copies, stored_again }
     }
 
     /// Returns a group of its own for each file.
@@ -68,16 +73,32 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Returns the first file that equals each, and the files that equal no earlier one.
-fn visits(items: &[Item]) -> (Vec<u32>, Vec<u32>) {
-    let mut firsts = HashMap::new();
-    let first = |(file, item): (u32, &Item)| {
-        item.hash.map_or(file, |hash| *firsts.entry((hash, item.len)).or_insert(file))
-    };
-    let visits: Vec<u32> = (0..).zip(items).map(first).collect();
-    let originals = (0..).zip(&visits).filter(|&(file, &first)| file == first).map(|(file, _)| file);
-    let originals = originals.collect();
-    (visits, originals)
+struct Visits {
+    visits: Vec<u32>,
+    originals: Vec<u32>,
+    stored_again: Vec<u32>,
+}
+
+/// Finds the file whose bytes are read for each.
+fn visits(items: &[Item], far_len: u64, rules: &Rules) -> Visits {
+    let mut firsts: HashMap<(u64, u32), (u32, u64)> = HashMap::new();
+    let mut found = Visits { visits: Vec::new(), originals: Vec::new(), stored_again: Vec::new() };
+    let mut offset = 0;
+    for (file, item) in (0..).zip(items) {
+        let first = item.hash.map(|hash| *firsts.entry((hash, item.len)).or_insert((file, offset)));
+        let is_far = |first_at: u64| u64::from(item.len) <= rules.again_max && offset - first_at >= far_len;
+        match first {
+            Some((first, first_at)) if first != file && !is_far(first_at) => found.visits.push(first),
+            _ => {
+                found.visits.push(file);
+                found.originals.push(file);
+                offset += u64::from(item.len);
+                let is_copy = first.is_some_and(|(first, _)| first != file);
+                found.stored_again.extend(is_copy.then_some(file));
+            }
+        }
+    }
+    found
 }
 
 /// Returns files that stay together as one.
@@ -264,7 +285,7 @@ mod tests {
     }
 
     fn stretches(items: &[Item]) -> Vec<Stretch> {
-        let files = Files::new(items);
+        let files = Files::new(items, u64::MAX, &Rules::new(1000, 1000));
         files.with_copies(files.place(files.alone(), &Rules::new(1000, 1000)))
     }
 

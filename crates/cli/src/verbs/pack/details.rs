@@ -11,6 +11,8 @@ const CLASSES_IN_SHORT: usize = 3;
 const SHARE_MIN: u64 = 20;
 /// Metadata shorter than this are not worth a word.
 const METADATA_MIN: u64 = 64 << 10;
+/// A walk that reads more blocks than this, relative to tree order, is worth a word.
+const WALK_RATIO_MAX: f64 = 1.1;
 /// A pack that takes so long is worth a word about its stages.
 const LONG: Duration = Duration::from_secs(5);
 
@@ -47,10 +49,15 @@ pub fn print(report: &PackReport, out: &mut Out) -> Result<()> {
     }
     if report.fragment_blocks > 0 {
         out.line(format_args!(
-            "a walk along the tree decodes {} fragment blocks, of {}: {} read",
-            text::count(report.fragment_decodes),
+            "a walk along the tree decodes {} fragment blocks, of {}: {} read; {} with --order path",
+            text::count(report.walk.decodes),
             text::count(report.fragment_blocks),
-            text::size(report.fragment_read_bytes),
+            text::size(report.walk.read_bytes),
+            text::count(report.walk.path_decodes),
+        ))?;
+        out.line(format_args!(
+            "reading all of it along the tree takes the kernel {:.2} times the blocks of --order path",
+            report.walk.ratio()
         ))?;
     }
     if report.plain_bytes > 0 {
@@ -60,6 +67,16 @@ pub fn print(report: &PackReport, out: &mut Out) -> Result<()> {
     let stages = stages.map(|row| format!("{} {:.2} s", row.stage.name(), row.took.as_secs_f64()));
     out.line(format_args!("time: {}", stages.collect::<Vec<_>>().join(", ")))?;
     print_suggestions(report, "", out)
+}
+
+/// Returns what reading along the tree costs, if that is much more than in tree order.
+pub fn walk_warning(report: &PackReport) -> Option<String> {
+    let ratio = report.walk.ratio();
+    (ratio > WALK_RATIO_MAX).then(|| {
+        format!(
+            "reading it along the tree takes the kernel about {ratio:.1} times the blocks of --order path"
+        )
+    })
 }
 
 /// Suggestions, a line each.

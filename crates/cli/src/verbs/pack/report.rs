@@ -72,6 +72,9 @@ impl Summary<'_> {
         if let Some(classes) = details::short(report).filter(|_| !self.details) {
             out.line(format_args!("  most of it: {classes} (--report shows more)"))?;
         }
+        if let Some(cost) = details::walk_warning(report).filter(|_| !self.details) {
+            out.line(format_args!("  {cost}"))?;
+        }
         if self.details {
             details::print(report, &mut out)?;
         } else if details::metadata_advice(report).is_some() && report.image_len > report.bytes_in {
@@ -139,8 +142,10 @@ impl Summary<'_> {
             base_blocks: report.base_blocks,
             base_bytes: report.base_bytes,
             fragment_blocks: report.fragment_blocks,
-            fragment_decodes: report.fragment_decodes,
-            fragment_read_bytes: report.fragment_read_bytes,
+            fragment_decodes: report.walk.decodes,
+            fragment_read_bytes: report.walk.read_bytes,
+            path_order_decodes: report.walk.path_decodes,
+            walk_ratio: report.walk.ratio(),
             fragment_bytes: report.fragments.bytes,
             fragment_stored_bytes: report.fragments.stored,
             plain_bytes: report.plain_bytes,
@@ -208,6 +213,10 @@ pub struct Document<'a> {
     fragment_decodes: u64,
     /// Length of the blocks in `fragment_decodes` in the image.
     fragment_read_bytes: u64,
+    /// The value of `fragment_decodes` with `--order path`, estimated.
+    path_order_decodes: u64,
+    /// Blocks that Linux reads in a walk along the tree, relative to `--order path`, estimated.
+    walk_ratio: f64,
     /// Small files and tails in fragment blocks or the packed inode.
     fragment_bytes: u64,
     /// Length of `fragment_bytes` after compression.
