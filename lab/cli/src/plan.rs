@@ -115,7 +115,7 @@ impl RunOpts {
         let mut verdicts = Verdicts::default();
         let subjects = Subjects::find(&packfs_program());
         let outcome = self.common.carry_out(&plan, subjects, limit, &watcher, |results| {
-            verdicts = judge(&cases, request.devices(&self.plan), results);
+            verdicts = judge(&cases, &request.devices, results);
             results.tables = vec![verdicts.table(&self.plan.title)];
         });
         outcome

@@ -167,6 +167,9 @@ impl fmt::Display for Candidate {
         if self.layout.path_order {
             f.write_str(", path order")?;
         }
+        if self.layout.far {
+            f.write_str(", similarity:all")?;
+        }
         if self.layout.all_packed {
             f.write_str(", all packed")?;
         }

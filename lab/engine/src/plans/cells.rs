@@ -20,7 +20,7 @@ pub struct PlanRequest {
     pub trees: Vec<(String, PathBuf)>,
     /// Settings of the session; 0 runs for the plan's own number.
     pub settings: Settings,
-    /// Devices instead of the plan's own; empty for that.
+    /// Devices instead of those of each case; empty for these.
     pub devices: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub fn session_plan(file: &PlanFile, cases: &[Case], request: &PlanRequest) -> P
     let mut plan =
         Plan { title: file.name.clone(), settings: request.settings.or_runs(file.runs), ..Plan::default() };
     let results = Results { settings: plan.settings.clone(), ..Results::default() };
-    for cell in judged(cases, request.devices(file), &results).1 {
+    for cell in judged(cases, &request.devices, &results).1 {
         let earlier = cell.recipe.options.iter().filter_map(|word| earlier_tree(word));
         for tree in std::iter::once(&*cell.tree).chain(earlier) {
             add_tree(&mut plan, tree, request);
@@ -40,13 +40,6 @@ pub fn session_plan(file: &PlanFile, cases: &[Case], request: &PlanRequest) -> P
         }
     }
     plan
-}
-
-impl PlanRequest {
-    /// Returns the devices of a session of a plan.
-    pub fn devices<'a>(&'a self, file: &'a PlanFile) -> &'a [String] {
-        if self.devices.is_empty() { std::slice::from_ref(&file.device) } else { &self.devices }
-    }
 }
 
 fn add_tree(plan: &mut Plan, name: &str, request: &PlanRequest) {

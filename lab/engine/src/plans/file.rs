@@ -19,8 +19,6 @@ pub struct PlanFile {
     pub title: String,
     /// Measured runs of each cell.
     pub runs: u32,
-    /// Device below images.
-    pub device: String,
     /// The comparisons.
     pub cases: Vec<Case>,
 }
@@ -34,6 +32,8 @@ pub struct Case {
     pub packfs: Side,
     /// The side that packfs is held against; none if only limits are set.
     pub rival: Option<Side>,
+    /// Devices below images.
+    pub devices: Vec<String>,
     /// The limits.
     pub target: Target,
 }
@@ -63,10 +63,22 @@ pub struct Target {
     pub size: Option<f64>,
     /// Length of the image, in bytes.
     pub bytes: Option<u64>,
+    /// Bytes that the device below reads, as a part of the rival's.
+    pub device_bytes: Option<f64>,
+    /// Requests in which it reads them, as a part of the rival's.
+    pub device_requests: Option<f64>,
     /// Memory of the program, or of the one that serves a mount, in MiB.
     pub memory_mib: Option<u64>,
     /// Bytes of memory that each file, folder or other entry of the tree adds to that.
     pub memory_per_entry: u64,
+}
+
+impl Target {
+    /// Returns true if a limit is a part of the rival's figure.
+    fn needs_rival(&self) -> bool {
+        let parts = [self.wall, self.cpu, self.size, self.device_bytes, self.device_requests];
+        parts.iter().any(Option::is_some)
+    }
 }
 
 /// Spelled for lists: `time at most 0.4, size at most 0.99`.
@@ -84,6 +96,8 @@ impl fmt::Display for Target {
             part("processor time", self.cpu),
             part("size", self.size),
             self.bytes.map(|most| format!("size at most {most} bytes")),
+            part("bytes from the device", self.device_bytes),
+            part("requests to the device", self.device_requests),
             self.memory_mib.map(|most| format!("memory at most {most} MiB{per_entry}")),
         ];
         let parts: Vec<_> = parts.into_iter().flatten().collect();
@@ -98,8 +112,8 @@ struct File {
     title: String,
     #[serde(default = "usual_runs")]
     runs: u32,
-    #[serde(default = "usual_device")]
-    device: String,
+    /// Device, or devices, of cases that name none.
+    device: Option<Value>,
     /// Cases, and rows of what several have in common.
     case: Vec<Table>,
 }
@@ -108,9 +122,8 @@ fn usual_runs() -> u32 {
     5
 }
 
-fn usual_device() -> String {
-    "memory".into()
-}
+/// Device below images where none is named.
+const USUAL_DEVICE: &str = "memory";
 
 impl PlanFile {
     /// Reads a plan.
@@ -119,9 +132,13 @@ impl PlanFile {
     pub fn parse(name: &str, text: &str) -> Result<Self> {
         let refuse = |why: String| Error::usage(format!("plan {name:?}: {why}"));
         let file: File = toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
-        let rows = file.case.into_iter().flat_map(leaves);
-        let cases = rows.map(Case::of).collect::<Result<_, String>>().map_err(refuse)?;
-        Ok(Self { name: name.into(), title: file.title, runs: file.runs, device: file.device, cases })
+        let device = file.device.unwrap_or_else(|| USUAL_DEVICE.into());
+        let mut rows: Vec<Table> = file.case.into_iter().flat_map(leaves).collect();
+        for row in &mut rows {
+            row.entry("device").or_insert_with(|| device.clone());
+        }
+        let cases = rows.into_iter().map(Case::of).collect::<Result<_, String>>().map_err(refuse)?;
+        Ok(Self { name: name.into(), title: file.title, runs: file.runs, cases })
     }
 }
 
@@ -132,9 +149,22 @@ fn leaves(mut outer: Table) -> Vec<Table> {
     inner.flat_map(|row| leaves(outer.clone().into_iter().chain(row.clone()).collect())).collect()
 }
 
+/// Reads a device, or a list of such.
+fn devices(value: Value) -> Result<Vec<String>, String> {
+    let devices: Option<Vec<String>> = match value {
+        Value::String(device) => Some(vec![device]),
+        Value::Array(devices) => devices.iter().map(|it| it.as_str().map(str::to_owned)).collect(),
+        _ => None,
+    };
+    devices
+        .filter(|devices| !devices.is_empty())
+        .ok_or_else(|| "device takes a name, or a list of names".into())
+}
+
 impl Case {
     /// Reads a row: keys of its own, all others are limits.
     fn of(mut row: Table) -> Result<Self, String> {
+        let devices = row.remove("device").map_or(Ok(Vec::new()), devices)?;
         let mut word = |key: &str| row.remove(key).and_then(|value| value.as_str().map(str::to_owned));
         let tree = word("tree").ok_or("a case has no tree")?;
         let workload = Workload::named(&word("workload").ok_or("a case has no workload")?);
@@ -144,10 +174,11 @@ impl Case {
         let rival_tree = word("rival_tree").unwrap_or_else(|| tree.clone());
         let rival = word("rival").map(|rival| Side::of(&rival, &image, rival_tree, workload)).transpose()?;
         let target: Target = row.try_into().map_err(|error: toml::de::Error| error.to_string())?;
-        if rival.is_none() && (target.wall.is_some() || target.cpu.is_some() || target.size.is_some()) {
+        if rival.is_none() && target.needs_rival() {
             return Err(format!("{packfs}: a part of a rival's figure needs a rival"));
         }
-        Ok(Self { workload, packfs: Side::of(&packfs, &image, tree, workload)?, rival, target })
+        let packfs = Side::of(&packfs, &image, tree, workload)?;
+        Ok(Self { workload, packfs, rival, devices, target })
     }
 
     /// Spells a case: `build debian: packfs squashfs zstd:15 128K, mksquashfs squashfs zstd:15
@@ -224,6 +255,18 @@ mod tests {
     }
 
     #[test]
+    fn a_case_is_measured_on_its_own_devices_or_on_those_of_the_plan() {
+        let case = "tree = 't'\nworkload = 'build'\npackfs = 'packfs:erofs:lz4'";
+        let devices = |first: &str, row: &str| {
+            let text = format!("title = 't'\n{first}\n[[case]]\n{case}\n{row}");
+            PlanFile::parse("p", &text).unwrap().cases[0].devices.clone()
+        };
+        assert_eq!(devices("", ""), ["memory"]);
+        assert_eq!(devices("device = 'disk'", ""), ["disk"]);
+        assert_eq!(devices("device = 'disk'", "device = ['sd', 'hdd']"), ["sd", "hdd"]);
+    }
+
+    #[test]
     fn states_the_fault() {
         for (case, word) in [
             ("workload='build'\npackfs='packfs:erofs'", "no tree"),
@@ -231,8 +274,10 @@ mod tests {
             ("tree='t'\nworkload='list'\npackfs='packfs:erofs'", "a reader"),
             ("tree='t'\nworkload='build'\npackfs='packfs:erofs @ kernel'", "no reader"),
             ("tree='t'\nworkload='build'\npackfs='packfs:erofs'\nwall=0.5", "needs a rival"),
+            ("tree='t'\nworkload='build'\npackfs='packfs:erofs'\ndevice_requests=1.0", "needs a rival"),
             ("tree='t'\nworkload='build'\npackfs='packfs'", "is no subject"),
             ("tree='t'\nworkload='build'\npackfs='packfs:erofs'\nspeed=2", "speed"),
+            ("tree='t'\nworkload='build'\npackfs='packfs:erofs'\ndevice=[]", "device takes"),
         ] {
             let error = PlanFile::parse("p", &format!("title='t'\n[[case]]\n{case}")).unwrap_err();
             assert!(error.to_string().contains(word), "{word}: {error}");

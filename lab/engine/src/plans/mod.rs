@@ -22,13 +22,14 @@ macro_rules! built_in {
 }
 
 /// Plans that come with the lab: name and text.
-const PLANS: [(&str, &str); 10] = built_in![
+const PLANS: [(&str, &str); 11] = built_in![
     "pack",
     "pack-slow",
     "unpack",
     "disks",
     "mount",
     "kernel",
+    "reading",
     "goals",
     "sizes",
     "legacy",

@@ -54,6 +54,18 @@ impl Target {
             part("processor time", Unit::Seconds, Figure::OfRun(|run| Some(run.user + run.system)), self.cpu),
             part("size", Unit::Bytes, Figure::Size, self.size),
             absolute("size", Unit::Bytes, Figure::Size, self.bytes.map(as_figure)),
+            part(
+                "bytes from the device",
+                Unit::Bytes,
+                Figure::OfRun(|run| run.device_bytes.map(as_figure)),
+                self.device_bytes,
+            ),
+            part(
+                "requests",
+                Unit::Count,
+                Figure::OfRun(|run| run.device_requests.map(as_figure)),
+                self.device_requests,
+            ),
             absolute(
                 "memory",
                 Unit::Bytes,
@@ -65,7 +77,7 @@ impl Target {
     }
 }
 
-/// Judges each case on each device of a session.
+/// Judges each case on each of its devices, or on `devices` if there are any.
 pub fn judge(cases: &[Case], devices: &[String], results: &Results) -> Verdicts {
     judged(cases, devices, results).0
 }
@@ -75,6 +87,7 @@ pub(super) fn judged(cases: &[Case], devices: &[String], results: &Results) -> (
     let (found, mut verdicts) = (Lookup::new(results), Verdicts::default());
     for case in cases {
         // The length of an image does not depend on the device.
+        let devices = if devices.is_empty() { &case.devices[..] } else { devices };
         for device in if case.workload.is_timed() { devices } else { &devices[..devices.len().min(1)] } {
             verdicts.judge(case, device, results.settings.jobs, &found);
         }
@@ -226,7 +239,7 @@ mod tests {
     }
 
     fn judged(results: &Results) -> Verdicts {
-        judge(&PlanFile::parse("p", PLAN).unwrap().cases, &["memory".into()], results)
+        judge(&PlanFile::parse("p", PLAN).unwrap().cases, &[], results)
     }
 
     #[test]

@@ -36,7 +36,7 @@ const SAID_MAX: u64 = 4096;
 /// `servers` are processes that work for it (FUSE servers): what processor time they use meanwhile
 /// counts as the run's. Work that the kernel does in threads of its own (loop devices,
 /// decompression of EROFS) counts for no program and appears as others' in
-/// [`crate::results::Noise`]. `bytes` and `device_bytes` are for the caller to fill in. The peak of
+/// [`crate::results::Noise`]. `bytes` and the figures of the device are for the caller to fill in. The peak of
 /// memory is that of the server, if there is one, since it began; else the program's, left out
 /// where it is not above this process's own, which every child begins with.
 ///
@@ -77,6 +77,7 @@ pub fn run(invocation: &Invocation, output: &Output, servers: &[u32]) -> Result<
             .or_else(|| Some(first.memory_peak).filter(|&peak| is_alone && peak > floor)),
         bytes: None,
         device_bytes: None,
+        device_requests: None,
         noise: Processors::now().noise_since(processors_before, cpu.total()),
         simulation: None,
     })

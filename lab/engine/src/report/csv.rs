@@ -48,6 +48,7 @@ const COLUMNS: &[(&str, Field)] = &[
     ("stolen_cpu_s", |it| it.run.noise.stolen_cpu.to_string()),
     ("command", |it| it.cell.measurement.command.clone()),
     ("cpus", |it| optional(it.cpus)),
+    ("device_requests", |it| optional(it.run.device_requests)),
 ];
 
 /// All runs. Lines end with CR and LF, as the RFC asks.
@@ -104,7 +105,7 @@ mod tests {
             names.join(" "),
             "workload tree subject maker format codec level block_len options luks stored_len reader device \
              device_simulated jobs run wall_s user_s system_s memory_peak bytes device_bytes others_cpu_s \
-             stolen_cpu_s command cpus"
+             stolen_cpu_s command cpus device_requests"
         );
     }
 }

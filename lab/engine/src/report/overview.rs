@@ -65,7 +65,7 @@ fn table(results: &Results, key: &Key<'_>, mut group: Vec<Summary<'_>>) -> Table
 
 /// Those that say something of at least one cell.
 fn optional_columns<'a>(group: &[Summary<'a>]) -> Vec<Optional<'a>> {
-    let all: [Optional<'a>; 8] = [
+    let all: [Optional<'a>; 9] = [
         ("read by", Unit::Text, |it| it.measurement.reader.clone().map_or(Cell::Empty, Cell::Text)),
         ("jobs", Unit::Count, |it| exact(it.measurement.jobs.map(u64::from))),
         ("size", Unit::Bytes, |it| exact(it.subject.and_then(|subject| subject.stored_len))),
@@ -75,6 +75,7 @@ fn optional_columns<'a>(group: &[Summary<'a>]) -> Vec<Optional<'a>> {
         ("rate", Unit::BytesPerSecond, |it| median_of(it.rate)),
         ("processor", Unit::Seconds, |it| median_of(it.processor)),
         ("read from device", Unit::Bytes, |it| median_of(it.device_bytes)),
+        ("requests", Unit::Count, |it| median_of(it.device_requests)),
         ("peak memory", Unit::Bytes, |it| exact(it.memory_peak)),
     ];
     all.into_iter().filter(|(_, _, cell)| group.iter().any(|it| cell(it) != Cell::Empty)).collect()

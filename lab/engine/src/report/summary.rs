@@ -22,6 +22,8 @@ pub struct Summary<'a> {
     pub rate: Option<Spread>,
     /// Bytes that came from the device.
     pub device_bytes: Option<Spread>,
+    /// Requests in which they came.
+    pub device_requests: Option<Spread>,
     /// The largest of all runs, in bytes.
     pub memory_peak: Option<u64>,
     /// The largest share of all processors that others took during a run.
@@ -44,6 +46,7 @@ pub fn summaries(results: &Results) -> Vec<Summary<'_>> {
                 processor: Spread::of(runs.iter().map(|run| run.user + run.system)),
                 rate: Spread::of(runs.iter().filter_map(|run| Some(as_figure(run.bytes?) / run.wall))),
                 device_bytes: Spread::of(runs.iter().filter_map(|run| run.device_bytes).map(as_figure)),
+                device_requests: Spread::of(runs.iter().filter_map(|run| run.device_requests).map(as_figure)),
                 memory_peak: runs.iter().filter_map(|run| run.memory_peak).max(),
                 disturbed: runs
                     .iter()

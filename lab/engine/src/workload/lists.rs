@@ -12,6 +12,9 @@ use super::{Order, Workload};
 
 /// Number of files that the documents draw.
 const SMALL: usize = 500;
+/// Paths that a Debian root reads when it starts, a line each, as `packfs mount --record` wrote
+/// them.
+const START: &str = include_str!("../../traces/debian.txt");
 
 /// A regular file of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +78,7 @@ impl Lists {
             // them.
             Order::BySize => files.sort_by_key(|file| file.len),
             Order::All => files = shuffled(files, self.seed),
+            Order::Traced => files = traced(&files, START),
             Order::Few => {
                 files = shuffled(files, self.seed);
                 files.truncate(SMALL);
@@ -89,6 +93,15 @@ impl Lists {
         let len = files.iter().map(|file| file.len).max();
         Ok(files.iter().find(|file| Some(file.len) == len))
     }
+}
+
+/// Returns the files that a trace names, in its order; `files` are in the order of their paths.
+fn traced(files: &[Listed], trace: &str) -> Vec<Listed> {
+    let place = |path: &str| {
+        let path = path.trim_start_matches('/').as_bytes();
+        files.binary_search_by(|file| file.path.as_os_str().as_bytes().cmp(path)).ok()
+    };
+    trace.lines().filter_map(place).map(|place| files[place].clone()).collect()
 }
 
 /// Like `xargs -0` and `cpio -0` take it: each path from `./` on, and a zero byte behind it.
@@ -130,6 +143,14 @@ mod tests {
         assert_eq!(names(&by_size), ["a/x", "a/y z", "top", "b/large"]);
         assert_eq!(lists.largest().unwrap().unwrap().path, Path::new("b/large"));
         assert_eq!(as_list(&by_size[..2]), b"./a/x\0./a/y z\0");
+    }
+
+    #[test]
+    fn a_trace_keeps_its_order_and_names_what_the_tree_has() {
+        let tree = tree();
+        let files = files_of(tree.path()).unwrap();
+        assert_eq!(names(&traced(&files, "top\n/b/large\na/gone\na\na/y z\n")), ["top", "b/large", "a/y z"]);
+        assert_eq!(Lists::new(tree.path().into(), 1).of(Workload::Boot).unwrap().unwrap(), []);
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub enum Workload {
     SmallRandomMetadata,
     FullRandomData,
     ParallelRandomData,
+    Boot,
     FullRandomMetadata,
     SizeOrder,
     TarPrograms,
@@ -114,6 +115,7 @@ enum Order {
     Few,
     All,
     BySize,
+    Traced,
 }
 
 /// Files whose bytes are read.

@@ -88,13 +88,16 @@ impl Lab {
         if cell.workload == Workload::TarPrograms && !tree.root.join("usr/bin").is_dir() {
             return Err(Trouble::Missing("its tree has no usr/bin".into()));
         }
+        if cell.workload == Workload::Boot && self.bytes_read(cell)? == Some(0) {
+            return Err(Trouble::Missing("its tree has no file of the trace".into()));
+        }
         reading.programs.iter().for_each(|name| self.note_tool(name));
         self.forget(tree.server, reading.programs)?;
         let run = self.run_counted(tree, &reading.invocation, &reading.output)?;
         Ok((reading.spelled, run))
     }
 
-    /// Runs a program that reads a tree, and counts the bytes that its device gave meanwhile.
+    /// Runs a program that reads a tree, and counts what its device read meanwhile.
     pub(super) fn run_counted(
         &self,
         tree: ColdTree<'_>,
@@ -104,8 +107,9 @@ impl Lab {
         let before = read_so_far(tree.counted);
         let run = probed(tree.probe, || self.run_limited(invocation, output, tree.server.as_slice()))?;
         let after = read_so_far(tree.counted);
-        let device_bytes = before.zip(after).map(|(before, after)| after.saturating_sub(before));
-        Ok(Run { device_bytes, ..run })
+        let reads = before.zip(after).map(|(before, after)| after.since(before));
+        let device_bytes = reads.map(|reads| reads.bytes);
+        Ok(Run { device_bytes, device_requests: reads.map(|reads| reads.requests), ..run })
     }
 
     /// Has the kernel forget everything but the programs that are about to run.
