@@ -213,8 +213,8 @@ fn by_similarity<K: Kind>(
     Ok((sorted, starts))
 }
 
-/// Returns the files in an order that is read efficiently along the tree. Files with blocks of their own lie between the shared blocks of files
-/// around them.
+/// Returns the files in an order that is read efficiently along the tree. Files with blocks of
+/// their own lie between the shared blocks of files around them.
 fn for_walks<K: Kind>(
     context: &Context<'_, K>,
     files: &[FileJob<K>],

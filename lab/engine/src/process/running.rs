@@ -36,9 +36,9 @@ const SAID_MAX: u64 = 4096;
 /// `servers` are processes that work for it (FUSE servers): what processor time they use meanwhile
 /// counts as the run's. Work that the kernel does in threads of its own (loop devices,
 /// decompression of EROFS) counts for no program and appears as others' in
-/// [`crate::results::Noise`]. `bytes` and the figures of the device are for the caller to fill in. The peak of
-/// memory is that of the server, if there is one, since it began; else the program's, left out
-/// where it is not above this process's own, which every child begins with.
+/// [`crate::results::Noise`]. `bytes` and the figures of the device are for the caller to fill
+/// in. The peak of memory is that of the server, if there is one, since it began; else the
+/// program's, left out where it is not above this process's own, which every child begins with.
 ///
 /// Errors: the program cannot be started or fails, with the line that tells why.
 pub fn run(invocation: &Invocation, output: &Output, servers: &[u32]) -> Result<Run> {

@@ -226,7 +226,7 @@ fn run(wall: f64, processor: f64, memory_peak: Option<u64>, bytes: Option<u64>, 
         memory_peak,
         bytes,
         device_bytes: bytes.map(|bytes| bytes / 2),
-        device_requests: bytes.map(|bytes| bytes >> 17),
+        device_requests: None,
         noise: Noise { others_cpu: (wall * 0.12 * noise.next() * 1e6).round() / 1e6, stolen_cpu: 0.0 },
         simulation: None,
     }

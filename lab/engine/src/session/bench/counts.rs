@@ -36,8 +36,8 @@ pub(super) fn read_so_far(path: &Path) -> Option<Reads> {
     reads(&std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).ok()?)
 }
 
-/// The first field counts requests after merging, the third sectors. The fifth and the seventh do so
-/// for writes: a mount that notes when files were read writes, too.
+/// The first field counts requests after merging, the third sectors. The fifth and the seventh do
+/// so for writes: a mount that notes when files were read writes, too.
 fn reads(stat: &str) -> Option<Reads> {
     let mut fields = stat.split_whitespace();
     let requests = fields.next()?.parse().ok()?;
