@@ -45,6 +45,17 @@ impl Args {
         Ok(found)
     }
 
+    /// Takes the first `--name VALUE` or `--name=VALUE`, for options that are given several times.
+    pub fn first_option(&mut self, name: &str) -> Result<Option<String>> {
+        let Some(at) = self.words.iter().position(|word| is_option(word, name)) else { return Ok(None) };
+        let word = self.words.remove(at);
+        match word.split_once('=').filter(|(start, _)| *start == name) {
+            Some((_, value)) => Ok(Some(value.to_owned())),
+            None if at < self.words.len() => Ok(Some(self.words.remove(at))),
+            None => Err(Failure::usage(format!("{name} needs a value"))),
+        }
+    }
+
     /// Takes an option as a number from 1 on; returns `fallback` if it is absent.
     pub fn number(&mut self, name: &str, fallback: usize) -> Result<usize> {
         match self.option(name)? {
@@ -92,6 +103,16 @@ mod tests {
         assert_eq!(args.option("--codecs").unwrap().as_deref(), Some("gzip"));
         assert!(args.switch("--quick"));
         assert_eq!(args.finish().unwrap(), ["pack"]);
+    }
+
+    #[test]
+    fn takes_an_option_as_often_as_it_is_given() {
+        let mut args = args("--from a=b x --from=c=d");
+        let mut found = Vec::new();
+        while let Some(value) = args.first_option("--from").unwrap() {
+            found.push(value);
+        }
+        assert_eq!((found, args.finish().unwrap()), (vec!["a=b".into(), "c=d".into()], vec!["x".into()]));
     }
 
     #[test]

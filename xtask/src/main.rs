@@ -9,6 +9,7 @@ mod ci;
 mod corpus;
 mod coverage;
 mod debian;
+mod dist;
 mod failure;
 mod fidelity;
 mod fuzz;
@@ -19,6 +20,7 @@ mod metadata;
 mod mutate;
 mod peers;
 mod shell;
+mod suites;
 mod table;
 mod tidy;
 mod workspace;
@@ -35,7 +37,7 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 11] = [
+const VERBS: [Verb; 13] = [
     Verb { name: "ci", about: "run all checks and all tests", help: ci::HELP, run: ci::run },
     Verb {
         name: "tidy",
@@ -60,6 +62,18 @@ const VERBS: [Verb; 11] = [
         about: "fetch kernels of older Debian releases",
         help: kernels::HELP,
         run: kernels::run,
+    },
+    Verb {
+        name: "dist",
+        about: "build static programs in archives, with checksums and a bill of materials",
+        help: dist::HELP,
+        run: dist::run,
+    },
+    Verb {
+        name: "suites",
+        about: "run the test suites of other tools with packfs under their names",
+        help: suites::HELP,
+        run: suites::run,
     },
     Verb {
         name: "corpus",

@@ -47,8 +47,17 @@ pub struct Workspace {
 impl Workspace {
     /// Runs `cargo metadata` for all features and platforms.
     pub fn read() -> Result<Self> {
+        Self::of(&["--all-features"])
+    }
+
+    /// Runs `cargo metadata` for default features and one target.
+    pub fn read_for(target: &str) -> Result<Self> {
+        Self::of(&["--filter-platform", target])
+    }
+
+    fn of(options: &[&str]) -> Result<Self> {
         let mut command = cargo();
-        command.args(["metadata", "--format-version", "1", "--all-features"]).current_dir(workspace::root());
+        command.args(["metadata", "--format-version", "1"]).args(options).current_dir(workspace::root());
         let text = shell::capture(&mut command)?;
         let json =
             serde_json::from_str(&text).map_err(|error| Failure::new(format!("cargo metadata: {error}")))?;

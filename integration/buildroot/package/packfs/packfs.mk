@@ -7,12 +7,14 @@
 ################################################################################
 
 HOST_PACKFS_VERSION = 0.1.0
+HOST_PACKFS_SOURCE = packfs-$(HOST_PACKFS_VERSION)-vendored.tar.gz
 HOST_PACKFS_SITE = $(call qstrip,$(BR2_PACKAGE_PACKFS_SOURCE))
-HOST_PACKFS_SITE_METHOD = local
+HOST_PACKFS_SITE_METHOD = file
 HOST_PACKFS_LICENSE = Apache-2.0 or MIT
 HOST_PACKFS_LICENSE_FILES = LICENSE-APACHE LICENSE-MIT
 HOST_PACKFS_SUBDIR = crates/cli
-HOST_PACKFS_CARGO_BUILD_OPTS = --bin packfs
+HOST_PACKFS_CARGO_BUILD_OPTS = --no-default-features
+HOST_PACKFS_CARGO_INSTALL_OPTS = --no-default-features
 
 $(eval $(host-cargo-package))
 

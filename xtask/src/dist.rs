@@ -1,0 +1,135 @@
+//! `cargo xtask dist`: archives of static programs for releases.
+
+mod archive;
+mod build;
+mod sbom;
+mod source;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::{Failure, Result};
+use crate::table::Table;
+use crate::{args, shell, workspace};
+use build::Builder;
+
+pub const HELP: &str = "\
+Usage: cargo xtask dist [TARGET...] [--build-std] [--zig | --no-zig]
+       cargo xtask dist --source
+
+  TARGET        Rust target (default: x86_64-unknown-linux-musl aarch64-unknown-linux-musl)
+  --build-std   build the standard library from the component rust-src, for toolchains that
+                have none for TARGET
+  --zig         compile C and link by `cargo zigbuild` (default if it is installed and TARGET
+                is musl)
+  --no-zig      use the C compiler that the crate cc finds, such as musl-gcc
+  --source      write target/dist/packfs-VERSION-vendored.tar.gz instead: the last commit with all
+                crates that it depends on, for builds without a network
+
+Writes target/dist/packfs-VERSION-TARGET.tar.gz with the program, completions, manual pages, and
+licenses, packfs-VERSION-TARGET.cdx.json with all linked crates (CycloneDX), and SHA256SUMS.
+Programs are linked statically. Equal sources and tools give equal archives: times are those of
+the last commit, or SOURCE_DATE_EPOCH.";
+
+const TARGETS: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
+
+/// Files of the checkout in each archive.
+const FILES: [&str; 5] = ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE-APACHE", "LICENSE-MIT"];
+
+/// Shells with completions, and the names of their files.
+const SHELLS: [(&str, &str); 3] = [("bash", "packfs.bash"), ("zsh", "_packfs"), ("fish", "packfs.fish")];
+
+pub fn run(mut args: args::Args) -> Result<()> {
+    if args.switch("--source") {
+        args.finish_empty()?;
+        return source();
+    }
+    let build_std = args.switch("--build-std");
+    let zig = match (args.switch("--zig"), args.switch("--no-zig")) {
+        (true, true) => return Err(Failure::usage("--zig and --no-zig exclude each other")),
+        (true, false) => Some(true),
+        (false, true) => Some(false),
+        (false, false) => None,
+    };
+    let mut targets = args.finish()?;
+    if targets.is_empty() {
+        targets = TARGETS.map(str::to_owned).to_vec();
+    }
+    let (folder, time) = (folder()?, archive::time()?);
+    let builder = Builder { build_std, zig };
+    let programs = targets.iter().map(|target| builder.build(target)).collect::<Result<Vec<_>>>()?;
+    let speaker = speaker(&targets, &programs)?;
+    let mut table = Table::new(&["archive", "program", "archive size"], 1);
+    for (target, program) in targets.iter().zip(&programs) {
+        let sbom = sbom::Sbom::read(target)?;
+        let name = format!("packfs-{}-{target}", sbom.version());
+        let tree = folder.join(&name);
+        stage(&tree, program, &speaker)?;
+        let bill = folder.join(format!("{name}.cdx.json"));
+        write(&bill, sbom.text(target, time).as_bytes())?;
+        copy(&bill, &tree.join("sbom.cdx.json"))?;
+        let packed = archive::pack(&folder, &name, time)?;
+        workspace::remove_dir(&tree)?;
+        table.row(vec![format!("{name}.tar.gz"), size(program)?, size(&packed)?]);
+    }
+    archive::sums(&folder)?;
+    print!("{}", table.text());
+    Ok(())
+}
+
+fn source() -> Result<()> {
+    let (folder, time) = (folder()?, archive::time()?);
+    let version = sbom::Sbom::read(TARGETS[0])?.version().to_owned();
+    let packed = source::pack(&folder, &version, time)?;
+    archive::sums(&folder)?;
+    println!("{}  {}", packed.display(), size(&packed)?);
+    Ok(())
+}
+
+/// Returns the folder of archives, which keeps those of other targets.
+fn folder() -> Result<PathBuf> {
+    let folder = workspace::target().join("dist");
+    workspace::make_dir(&folder)?;
+    Ok(folder)
+}
+
+/// Returns a program that runs here, which writes completions and pages.
+fn speaker(targets: &[String], programs: &[PathBuf]) -> Result<PathBuf> {
+    let here = |target: &String| target.starts_with(std::env::consts::ARCH);
+    if let Some((_, program)) = targets.iter().zip(programs).find(|(target, _)| here(target)) {
+        return Ok(program.clone());
+    }
+    let mut cargo = crate::metadata::cargo();
+    cargo.args(["build", "--release", "--locked", "-p", "packfs-cli", "--bin", "packfs"]);
+    shell::run(cargo.current_dir(workspace::root()))?;
+    Ok(workspace::target().join("release/packfs"))
+}
+
+/// Fills the folder that becomes an archive.
+fn stage(tree: &Path, program: &Path, speaker: &Path) -> Result<()> {
+    workspace::remove_dir(tree)?;
+    let completions = tree.join("completions");
+    for folder in [tree.join("bin"), completions.clone(), tree.join("man/man1")] {
+        workspace::make_dir(&folder)?;
+    }
+    copy(program, &tree.join("bin/packfs"))?;
+    for (shell_name, file) in SHELLS {
+        let text = shell::capture(Command::new(speaker).args(["completions", shell_name]))?;
+        write(&completions.join(file), text.as_bytes())?;
+    }
+    shell::run_quietly(Command::new(speaker).arg("man").arg(tree.join("man/man1")))?;
+    FILES.iter().try_for_each(|file| copy(&workspace::root().join(file), &tree.join(file)))
+}
+
+fn size(path: &Path) -> Result<String> {
+    let len = std::fs::metadata(path).map_err(|error| Failure::io("read", path, error))?.len();
+    Ok(format!("{:.1} MiB", len as f64 / f64::from(1 << 20)))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).map_err(|error| Failure::io("write", path, error))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::copy(from, to).map(|_| ()).map_err(|error| Failure::io("copy", from, error))
+}
