@@ -20,6 +20,13 @@ impl Mount {
         Mount::with_options(image.as_os_str(), format, "loop,ro")
     }
 
+    /// Mounts an image that begins at an offset of a file. Needs root.
+    ///
+    /// The error is what `mount` printed.
+    pub fn at_offset(file: &Path, format: &str, offset: u64) -> Result<Self, String> {
+        Mount::with_options(file.as_os_str(), format, &format!("loop,ro,offset={offset}"))
+    }
+
     /// Mounts an image for reading and writing through a loop device. Needs root.
     ///
     /// The error is what `mount` printed.

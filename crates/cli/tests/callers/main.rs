@@ -2,10 +2,13 @@
 //! name of the tool and by the tool itself, on the same tree. `docs/guide/callers.md` is the table.
 
 mod bench;
+mod call;
+mod judge;
 mod packing;
 mod reading;
 
-use bench::{Bench, Call};
+use bench::Bench;
+use call::Call;
 use std::collections::BTreeSet;
 
 fn all() -> impl Iterator<Item = &'static Call> {

@@ -1,26 +1,26 @@
 //! Lines that pack.
 
-use super::bench::{Call, Shows};
-use Shows::{Alone, Code, Image, Mounted, Parsed, Timeless};
+use super::call::{But, Call, Shows};
+use Shows::{Alone, Code, Has, Image, Parsed, Refused};
 
 const fn call(number: u8, caller: &'static str, shows: Shows, lines: &'static [&'static str]) -> Call {
-    Call { number, caller, tool: "mksquashfs", lines, shows, differs: "" }
+    Call { number, caller, tool: "mksquashfs", lines, shows, but: &[], differs: "" }
 }
 
 const fn erofs(number: u8, caller: &'static str, shows: Shows, lines: &'static [&'static str]) -> Call {
-    Call { number, caller, tool: "mkfs.erofs", lines, shows, differs: "" }
+    Call { number, caller, tool: "mkfs.erofs", lines, shows, but: &[], differs: "" }
 }
 
-const FORK: &str = "runs; the fork's options have no effect on the tree";
+/// The root that holds several sources, and directories of pseudo files, have the current time.
+const fn timeless(call: Call) -> Call {
+    Call { but: &[But::Times], ..call }
+}
+
+const FORK: &str = "equal to the line without the fork's options";
 
 /// Lines of mksquashfs.
 pub const SQUASHFS: &[Call] = &[
-    call(
-        1,
-        "OpenEmbedded",
-        Mounted("squashfs"),
-        &["SOURCE_DATE_EPOCH=1500000000 rootfs OUT -noappend -comp xz"],
-    ),
+    call(1, "OpenEmbedded", Image, &["SOURCE_DATE_EPOCH=1500000000 rootfs OUT -noappend -comp xz"]),
     call(
         1,
         "OpenEmbedded",
@@ -44,24 +44,32 @@ pub const SQUASHFS: &[Call] = &[
         ],
     ),
     call(3, "Buildroot", Code, &["rootfs OUT -noappend -comp xz -comp gzip"]),
-    call(
+    timeless(call(
         4,
         "OpenWrt",
-        Timeless,
+        Image,
         &[
             "rootfs OUT -nopad -noappend -root-owned -comp gzip -b 256k -p '/dev d 755 0 0' -p '/dev/console c 600 0 0 5 1' -processors 1",
         ],
-    ),
+    )),
     Call {
         differs: FORK,
         ..call(
             4,
             "OpenWrt's fork",
-            Alone,
+            Image,
             &[
-                "rootfs OUT -nopad -noappend -root-owned -comp xz -Xpreset 9 -Xe -Xlc 0 -Xlp 2 -Xpb 2 -Xbcj arm -b 256k -fixed-time 5",
-                "rootfs OUT -noappend -comp lzma -Xpreset 9 -Xe -Xlc 0 -Xlp 2 -Xpb 2 -b 256k",
+                "rootfs OUT -nopad -noappend -root-owned -comp xz {-Xpreset 9 -Xe -Xlc 0 -Xlp 2 -Xpb 2} -Xbcj arm -b 256k {-fixed-time 5}",
             ],
+        )
+    },
+    Call {
+        differs: "runs; Debian's mksquashfs packs no lzma",
+        ..call(
+            4,
+            "OpenWrt's fork",
+            Alone,
+            &["rootfs OUT -noappend -comp lzma -Xpreset 9 -Xe -Xlc 0 -Xlp 2 -Xpb 2 -b 256k"],
         )
     },
     call(
@@ -72,6 +80,8 @@ pub const SQUASHFS: &[Call] = &[
             "rootfs OUT -noappend",
             "rootfs OUT -noappend -comp zstd -Xcompression-level 3",
             "rootfs OUT -quiet -noappend",
+            "+file rootfs OUT -noappend",
+            "+device rootfs OUT -noappend -comp zstd",
         ],
     ),
     call(
@@ -95,10 +105,10 @@ pub const SQUASHFS: &[Call] = &[
     call(
         9,
         "archiso",
-        Mounted("squashfs"),
+        Image,
         &["rootfs OUT -noappend -comp xz -Xbcj x86 -b 1M -Xdict-size 1M -no-progress -quiet"],
     ),
-    call(9, "archiso", Timeless, &["a.iso OUT -noappend -comp xz -Xbcj x86 -b 1M -Xdict-size 1M"]),
+    timeless(call(9, "archiso", Image, &["a.iso OUT -noappend -comp xz -Xbcj x86 -b 1M -Xdict-size 1M"])),
     call(10, "lorax", Image, &["rootfs OUT -comp xz -Xbcj x86", "rootfs OUT -Xbcj x86 -comp xz"]),
     call(11, "livecd-tools", Image, &["rootfs OUT -comp xz -b 1M -Xdict-size 1M -no-recovery -no-progress"]),
     call(
@@ -149,12 +159,12 @@ pub const SQUASHFS: &[Call] = &[
             "<a.pseudo - OUT -pf - -noappend -quiet -comp xz -no-fragments -no-duplicates -exports -no-xattrs -mkfs-time 5",
         ],
     ),
-    call(
+    timeless(call(
         18,
         "Apptainer",
-        Timeless,
+        Image,
         &["rootfs/usr rootfs/etc OUT -noappend -mem 64M -processors 2 -comp gzip -quiet -all-root"],
-    ),
+    )),
     call(
         18,
         "Apptainer",
@@ -182,7 +192,7 @@ pub const SQUASHFS: &[Call] = &[
     call(
         21,
         "Talos, root",
-        Mounted("squashfs"),
+        Image,
         &[
             "rootfs OUT -all-root -noappend -comp zstd -Xcompression-level 3 -no-progress -xattrs-exclude .* -pf labels",
         ],
@@ -202,14 +212,14 @@ pub const SQUASHFS: &[Call] = &[
         ],
     ),
     call(23, "void-mklive", Image, &["rootfs OUT -comp xz"]),
-    call(
+    timeless(call(
         24,
         "NixOS",
-        Timeless,
+        Image,
         &[
             "a.tar rootfs/usr rootfs/etc OUT -no-hardlinks -keep-as-directory -all-root -b 1048576 -comp xz -Xdict-size 100% -processors 2",
         ],
-    ),
+    )),
     call(
         25,
         "stackinator",
@@ -246,18 +256,19 @@ pub const SQUASHFS: &[Call] = &[
         ..call(
             31,
             "ChromiumOS, DLC",
-            Alone,
-            &["rootfs OUT -4k-align -noappend -mkfs-time 0 -all-time 0 -comp zstd -Xcompression-level 22"],
+            Image,
+            &["rootfs OUT {-4k-align} -noappend -mkfs-time 0 -all-time 0 -comp zstd -Xcompression-level 22"],
         )
     },
     Call {
+        but: &[But::Times],
         differs: FORK,
         ..call(
             32,
             "ChromiumOS",
-            Alone,
+            Image,
             &[
-                "rootfs/usr rootfs/etc OUT -all-root -noappend -no-recovery -no-exports -exit-on-error -comp lzo -root-mode 0755 -4k-align",
+                "rootfs/usr rootfs/etc OUT -all-root -noappend -no-recovery -no-exports -exit-on-error -comp lzo -root-mode 0755 {-4k-align}",
             ],
         )
     },
@@ -287,7 +298,7 @@ pub const SQUASHFS: &[Call] = &[
 /// Lines of mkfs.erofs.
 pub const EROFS: &[Call] = &[
     erofs(48, "OpenEmbedded", Image, &["OUT rootfs", "-zlz4 OUT rootfs"]),
-    erofs(48, "OpenEmbedded", Mounted("erofs"), &["SOURCE_DATE_EPOCH=1500000000 -zlz4hc OUT rootfs"]),
+    erofs(48, "OpenEmbedded", Image, &["SOURCE_DATE_EPOCH=1500000000 -zlz4hc OUT rootfs"]),
     erofs(
         49,
         "Buildroot",
@@ -311,7 +322,7 @@ pub const EROFS: &[Call] = &[
             "-U c151c42a-73b2-46ad-8388-3cdf070fb1c4 OUT rootfs -zlz4hc -Ededupe",
         ],
     ),
-    erofs(51, "lorax", Mounted("erofs"), &["OUT rootfs -z zstd,8 -Ededupe,all-fragments -C 65536"]),
+    erofs(51, "lorax", Image, &["OUT rootfs -z zstd,8 -Ededupe,all-fragments -C 65536"]),
     erofs(
         52,
         "archiso",
@@ -341,17 +352,30 @@ pub const EROFS: &[Call] = &[
         ],
     ),
     erofs(55, "dracut-ng", Code, &["-z none OUT rootfs"]),
+    erofs(
+        56,
+        "Android",
+        Image,
+        &[
+            "-z lz4hc -b 4096 --mount-point /system -T 7 -U c151c42a-73b2-46ad-8388-3cdf070fb1c4 -C 16384 -E legacy-compress OUT rootfs",
+            "-b 4096 --mount-point /system --chunksize 4096 -T 7 OUT rootfs",
+            "-z lz4hc -b 4096 --mount-point /system --file-contexts contexts -T 7 OUT rootfs",
+        ],
+    ),
     Call {
-        differs: "equal; `--block-list-file` is refused: `packfs info --space` lists blocks",
+        differs: "runs; Debian's mkfs.erofs is built without Android's options",
         ..erofs(
             56,
             "Android",
-            Image,
+            Alone,
             &[
-                "-z lz4hc -b 4096 --mount-point /system -T 7 -U c151c42a-73b2-46ad-8388-3cdf070fb1c4 -C 16384 -E legacy-compress OUT rootfs",
-                "-b 4096 --mount-point /system --chunksize 4096 -T 7 OUT rootfs",
+                "-z lz4hc -b 4096 --mount-point /system --product-out p --fs-config-file config --file-contexts contexts -T 7 OUT rootfs",
             ],
         )
+    },
+    Call {
+        differs: "refused: `packfs info --space` lists blocks",
+        ..erofs(56, "Android", Refused("info --space"), &["--block-list-file blocks OUT rootfs"])
     },
     erofs(
         57,
@@ -363,12 +387,21 @@ pub const EROFS: &[Call] = &[
             "--quiet -Enoinline_data -T 3 OUT rootfs",
         ],
     ),
+    erofs(57, "containerd", Has("--tar="), &["--help"]),
     Call {
-        differs: "equal but for `--tar=i` and the merge of images, which are refused: packfs writes whole images",
-        ..erofs(57, "containerd", Shows::Has("--tar="), &["--help"])
+        differs: "refused: packfs writes whole images",
+        ..erofs(
+            57,
+            "containerd",
+            Refused("packfs pack"),
+            &["<a.tar --tar=i --aufs --quiet OUT", "--aufs --ovlfs-strip=1 --quiet OUT a.erofs b.erofs"],
+        )
     },
     erofs(58, "Kata", Image, &["-zlz4hc -Enoinline_data OUT rootfs"]),
-    erofs(58, "Kata", Shows::Has("mkfs-time"), &["--help"]),
+    Call {
+        differs: "holds the strings `mkfs-time` and `sort`",
+        ..erofs(58, "Kata", Shows::Holds(&["mkfs-time", "sort"]), &["(the program as a file)"])
+    },
     erofs(
         59,
         "Bottlerocket",

@@ -1,7 +1,7 @@
 //! Lines that read, and those of smaller tools.
 
-use super::bench::{Call, Shows};
-use Shows::{Alone, Code, Files, Fuse, Has, Image, Nothing, Parsed, Text};
+use super::call::{But, Call, Shows};
+use Shows::{Alone, Code, Decoded, Files, Fuse, Has, Image, Parsed, Refused, Text};
 
 const fn call(
     number: u8,
@@ -10,8 +10,13 @@ const fn call(
     shows: Shows,
     lines: &'static [&'static str],
 ) -> Call {
-    Call { number, caller, tool, lines, shows, differs: "" }
+    Call { number, caller, tool, lines, shows, but: &[], differs: "" }
 }
+
+const NG_LINKS: &str =
+    "equal but for link counts of directories: squashfs-tools-ng counts all entries, packfs subdirectories";
+
+const NO_COMPOSEFS: &str = "no name of packfs: it writes no composefs images";
 
 /// Lines of `-ll` as compiler-explorer reads them.
 const LONG: &str =
@@ -39,7 +44,17 @@ pub const SQUASHFS: &[Call] = &[
         ],
     ),
     call(36, "snapd", "unsquashfs", Parsed("(?m)^Creation or last append time (.+)$"), &["-n -stat a.sqfs"]),
-    call(37, "snapd, deltas", "unsquashfs", Text, &["-da 128 -fr 128 -no-progress -pf - b.sqfs"]),
+    call(
+        37,
+        "snapd, deltas",
+        "unsquashfs",
+        Text,
+        &[
+            "-da 128 -fr 128 -no-progress -pf - b.sqfs",
+            "+pipe -no-progress -pf OUT b.sqfs",
+            "+pipe -da 128 -fr 128 -no-progress -pf OUT a.sqfs",
+        ],
+    ),
     call(38, "incus", "unsquashfs", Files, &["-f -d OUT -n -user-xattrs -da 5 -fr 5 -p 1 a.sqfs"]),
     call(39, "distrobuilder", "unsquashfs", Files, &["-f -d OUT -n a.sqfs"]),
     call(
@@ -89,8 +104,9 @@ pub const SQUASHFS: &[Call] = &[
 pub const OTHERS: &[Call] = &[
     call(63, "Android", "fsck.erofs", Code, &["--extract a.erofs", "a.erofs", "missing"]),
     Call {
+        but: &[But::SetIds],
         differs: "equal but for set-user-ID bits, which `--no-preserve` does not restore",
-        ..call(63, "unblob", "fsck.erofs", Code, &["--no-preserve --extract=OUT a.erofs"])
+        ..call(63, "unblob", "fsck.erofs", Files, &["--no-preserve --extract=OUT a.erofs"])
     },
     call(
         63,
@@ -128,7 +144,11 @@ pub const OTHERS: &[Call] = &[
         ],
     ),
     call(65, "FEX, linglong", "erofsfuse", Fuse, &["a.erofs OUT", "--offset=0 a.erofs OUT"]),
-    call(65, "FEX", "erofsfuse", Has("sage"), &["--help"]),
+    Call {
+        but: &[But::ExitCode],
+        differs: "equal but for the exit code, which is 0",
+        ..call(65, "FEX", "erofsfuse", Has("sage"), &["--help"])
+    },
     call(
         66,
         "Apptainer, podman-hpc",
@@ -136,50 +156,70 @@ pub const OTHERS: &[Call] = &[
         Fuse,
         &["-f -o uid=5,gid=6,offset=0 a.sqfs OUT", "a.sqfs OUT"],
     ),
-    call(
-        66,
-        "FEX, ch, snapd",
-        "squashfuse",
-        Fuse,
-        &["a.sqfs OUT", "-o ro,uid=5,gid=6 a.sqfs OUT", "a.sqfs OUT -o ro,nodev,allow_other"],
-    ),
-    call(66, "FEX", "squashfuse", Has("sage"), &["--help"]),
     Call {
-        differs: "no caller; images are mounted, layers of registries are not",
-        ..call(67, "(none)", "mount.erofs", Has("sage"), &["--help"])
+        but: &[But::Links],
+        differs: "equal but for hard links, which packfs shows as such",
+        ..call(
+            66,
+            "FEX, ch, snapd",
+            "squashfuse",
+            Fuse,
+            &["a.sqfs OUT", "-o ro,uid=5,gid=6 a.sqfs OUT", "a.sqfs OUT -o ro,nodev,allow_other"],
+        )
     },
-    call(
-        68,
-        "catalyst, incus",
-        "tar2sqfs",
-        Image,
-        &[
-            "<a.tar OUT -q -f -j1 -c gzip",
-            "<a.tar --no-skip --force --compressor xz OUT",
-            "<a.tar --quiet OUT",
-            "<a.tar --force --quiet -b 1M -X extreme OUT",
-            "<a.tar --compressor zstd OUT",
-        ],
-    ),
+    Call {
+        but: &[But::ExitCode],
+        differs: "equal but for the exit code, which is 0",
+        ..call(66, "FEX", "squashfuse", Has("sage"), &["--help"])
+    },
+    Call {
+        differs: "runs; no caller is known, and Debian ships no mount.erofs. Layers of registries are not mounted",
+        ..call(67, "(none)", "mount.erofs", Alone, &["--help"])
+    },
+    Call {
+        but: &[But::DirectoryLinks],
+        differs: NG_LINKS,
+        ..call(
+            68,
+            "catalyst, incus",
+            "tar2sqfs",
+            Image,
+            &[
+                "<a.tar OUT -q -f -j1 -c gzip",
+                "<a.tar --no-skip --force --compressor xz OUT",
+                "<a.tar --quiet OUT",
+                "<a.tar --force --quiet -b 1M -X extreme OUT",
+                "<a.tar --compressor zstd OUT",
+            ],
+        )
+    },
     call(68, "others", "tar2sqfs", Has("1.3"), &["--version"]),
-    call(69, "incus", "sqfs2tar", Image, &[">OUT --no-skip a.sqfs", ">OUT a.sqfs", ">OUT -r . a.sqfs"]),
-    call(
-        70,
-        "catalyst, microvm.nix",
-        "gensquashfs",
-        Image,
-        &[
-            "-k -D rootfs -q -c zstd OUT",
-            "-c zstd -j 2 -D rootfs --all-root -q OUT",
-            "--pack-dir rootfs -c xz -k -x OUT",
-            "--pack-dir rootfs --block-size 1048576 --keep-time -f OUT",
-            "-q --pack-file list -D rootfs OUT",
-            "-q -D rootfs --sort-file order OUT",
-            "-q -D rootfs --selinux contexts OUT",
-            "-q -D rootfs --xattr-file xattrs OUT",
-            "-q --pack-file globs -D rootfs OUT",
-        ],
-    ),
+    Call {
+        but: &[But::Root],
+        ..call(69, "incus", "sqfs2tar", Image, &[">OUT --no-skip a.sqfs", ">OUT a.sqfs"])
+    },
+    call(69, "others", "sqfs2tar", Image, &[">OUT -r . a.sqfs"]),
+    Call {
+        but: &[But::DirectoryLinks],
+        differs: NG_LINKS,
+        ..call(
+            70,
+            "catalyst, microvm.nix",
+            "gensquashfs",
+            Image,
+            &[
+                "-k -D rootfs -q -c zstd OUT",
+                "-c zstd -j 2 -D rootfs --all-root -q OUT",
+                "--pack-dir rootfs -c xz -k -x OUT",
+                "--pack-dir rootfs --block-size 1048576 --keep-time -f OUT",
+                "-q --pack-file list -D rootfs OUT",
+                "-q -D rootfs --sort-file order OUT",
+                "-q -D rootfs --selinux contexts OUT",
+                "-q -D rootfs --xattr-file xattrs OUT",
+                "-q --pack-file globs -D rootfs OUT",
+            ],
+        )
+    },
     call(
         71,
         "others",
@@ -188,8 +228,14 @@ pub const OTHERS: &[Call] = &[
         &["-c etc/os-release a.sqfs", "--cat=etc/os-release a.sqfs", "-l / a.sqfs"],
     ),
     Call {
-        differs: "equal but for hard links, which stay such, set-user-ID bits, and modes of devices without `-C`",
-        ..call(71, "others", "rdsquashfs", Code, &["-C -u / -p OUT a.sqfs", "-q -u / -p OUT a.sqfs"])
+        but: &[But::Times, But::SetIds, But::Links],
+        differs: "equal but for set-user-ID bits and hard links, which packfs restores as such",
+        ..call(71, "others", "rdsquashfs", Files, &["-C -u / -p OUT a.sqfs"])
+    },
+    Call {
+        but: &[But::Times, But::SpecialModes, But::Links],
+        differs: "equal but for hard links, which packfs restores, and modes of devices and pipes",
+        ..call(71, "others", "rdsquashfs", Files, &["-q -u / -p OUT a.sqfs"])
     },
     call(
         72,
@@ -198,13 +244,17 @@ pub const OTHERS: &[Call] = &[
         Code,
         &["-a a.sqfs -b a.sqfs", "--old a.sqfs --new b.sqfs", "-a a.sqfs -b missing"],
     ),
-    call(
-        73,
-        "OpenEmbedded",
-        "mkfs.cramfs",
-        Image,
-        &["rootfs/usr OUT", "-n label rootfs/usr OUT", "-N big rootfs/usr OUT"],
-    ),
+    // The format has no times.
+    Call {
+        but: &[But::Times],
+        ..call(
+            73,
+            "OpenEmbedded",
+            "mkfs.cramfs",
+            Image,
+            &["rootfs/usr OUT", "-n label rootfs/usr OUT", "-N big rootfs/usr OUT"],
+        )
+    },
     call(73, "others", "mkfs.cramfs", Has("-N endian"), &["-h"]),
     Call {
         differs: "runs; `-X` is refused: packfs stores no data for execution in place",
@@ -212,18 +262,18 @@ pub const OTHERS: &[Call] = &[
     },
     Call {
         differs: "no name of packfs: `packfs pack DIR out.iso` writes zisofs in one step",
-        ..call(75, "catalyst, others", "mkzftree", Nothing, &["-z 9 -p2 IN OUT", "-F FILE OUT"])
+        ..call(75, "catalyst, others", "mkzftree", Refused("mkzftree"), &["-z 9 -p2 IN OUT", "-F FILE OUT"])
     },
-    call(76, "Buildroot", "create_compressed_fs", Code, &[">a.cloop <a.iso - 65536"]),
+    call(76, "Buildroot", "create_compressed_fs", Decoded, &[">OUT <a.disk - 65536"]),
     call(
         76,
         "KNOPPIX",
         "create_compressed_fs",
-        Alone,
+        Decoded,
         &[
-            "-q -B 65536 -t 8 -L 9 -f tmp a.iso OUT",
-            "<a.iso -B 128K -t 4 -f ./isotemp -q -L 9 - OUT",
-            "<a.iso -L -2 -B 131072 -m - OUT",
+            "-q -B 65536 -t 8 -L 9 -f tmp a.disk OUT",
+            "<a.disk -B 128K -t 4 -f ./isotemp -q -L 9 - OUT",
+            "<a.disk -L -2 -B 131072 -m - OUT",
         ],
     ),
     Call {
@@ -238,14 +288,26 @@ pub const OTHERS: &[Call] = &[
     },
     Call {
         differs: "no name of packfs: `packfs info --compression` reads images and directories of all filesystems",
-        ..call(78, "others", "compsize", Nothing, &["PATH", "-b PATH"])
+        ..call(78, "others", "compsize", Refused("compsize"), &["PATH", "-b PATH"])
     },
     Call {
-        differs: "no name of packfs: it writes no composefs images yet",
-        ..call(79, "containers-storage, NixOS, ostree", "mkcomposefs", Nothing, &["--from-file - -"])
+        differs: NO_COMPOSEFS,
+        ..call(
+            79,
+            "containers-storage, NixOS, ostree",
+            "mkcomposefs",
+            Refused("mkcomposefs"),
+            &["--from-file - -", "--from-file dump OUT", "--digest-store=store --print-digest rootfs OUT"],
+        )
     },
     Call {
-        differs: "no name of packfs: it writes no composefs images yet",
-        ..call(80, "ostree", "composefs-info", Nothing, &["dump IMG"])
+        differs: NO_COMPOSEFS,
+        ..call(
+            80,
+            "ostree",
+            "composefs-info",
+            Refused("composefs-info"),
+            &["dump a.erofs", "objects a.erofs", "ls a.erofs"],
+        )
     },
 ];
