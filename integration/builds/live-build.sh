@@ -9,7 +9,7 @@ if [ ! -e chroot.done ]; then
     lb config -d bookworm --architectures amd64 --mirror-bootstrap "$MIRROR" --security false --updates false \
         --backports false --debian-installer none --apt-indices false --memtest none --apt-recommends false \
         --firmware-chroot false --firmware-binary false --cache false --build-with-chroot false \
-        --chroot-squashfs-compression-type zstd --chroot-squashfs-compression-level 15 \
+        --chroot-squashfs-compression-type zstd --chroot-squashfs-compression-level 3 \
         --debootstrap-options --variant=minbase > lb.log
     lb bootstrap >> lb.log 2>&1
     lb chroot >> lb.log 2>&1

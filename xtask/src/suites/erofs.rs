@@ -57,6 +57,9 @@ fn helpers(tests: &Path) -> Result<()> {
     let mut cc = Command::new("cc");
     cc.args([
         "-D_GNU_SOURCE",
+        "-DHAVE_LINUX_TYPES_H",
+        "-include",
+        "sys/sysmacros.h",
         "-w",
         "-I",
         ".",

@@ -262,7 +262,7 @@ pub const OTHERS: &[Call] = &[
     },
     Call {
         differs: "no name of packfs: `packfs pack DIR out.iso` writes zisofs in one step",
-        ..call(75, "catalyst, others", "mkzftree", Refused("mkzftree"), &["-z 9 -p2 IN OUT", "-F FILE OUT"])
+        ..call(75, "catalyst, others", "mkzftree", Refused("no tool"), &["-z 9 -p2 IN OUT", "-F FILE OUT"])
     },
     call(76, "Buildroot", "create_compressed_fs", Decoded, &[">OUT <a.disk - 65536"]),
     call(
@@ -288,7 +288,7 @@ pub const OTHERS: &[Call] = &[
     },
     Call {
         differs: "no name of packfs: `packfs info --compression` reads images and directories of all filesystems",
-        ..call(78, "others", "compsize", Refused("compsize"), &["PATH", "-b PATH"])
+        ..call(78, "others", "compsize", Refused("no tool"), &["PATH", "-b PATH"])
     },
     Call {
         differs: NO_COMPOSEFS,
@@ -296,7 +296,7 @@ pub const OTHERS: &[Call] = &[
             79,
             "containers-storage, NixOS, ostree",
             "mkcomposefs",
-            Refused("mkcomposefs"),
+            Refused("no tool"),
             &["--from-file - -", "--from-file dump OUT", "--digest-store=store --print-digest rootfs OUT"],
         )
     },
@@ -306,7 +306,7 @@ pub const OTHERS: &[Call] = &[
             80,
             "ostree",
             "composefs-info",
-            Refused("composefs-info"),
+            Refused("no tool"),
             &["dump a.erofs", "objects a.erofs", "ls a.erofs"],
         )
     },
