@@ -30,7 +30,7 @@ pub use manifest::{
 pub use manifest_tree::{load_manifest, load_manifest_within};
 pub use mode::ModeChange;
 pub use order::OrderFile;
-pub use shape::{IdMap, Selection, Shape};
+pub use shape::{IdMap, Selection, Shape, TarReading};
 pub use shaper::{Shaper, shape_tree};
 pub use tar::{
     Compression, TarInput, compression_of, decoded_beginning, decoded_file, is_empty_tar, load_tar,

@@ -69,6 +69,20 @@ pub struct Shape {
     pub keep_going: bool,
     /// Files that are never packed, by device and inode, such as the image that is being replaced.
     pub skip: Vec<(u64, u64)>,
+    /// Reading of a tar archive.
+    pub tar: TarReading,
+}
+
+/// Choices of readers of tar archives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TarReading {
+    /// Set to read on behind blocks of zeros, from the next valid header, as in archives that were
+    /// joined.
+    pub ignore_zeros: bool,
+    /// Set for a list of headers without the data of files, which become zeros.
+    pub headers_only: bool,
+    /// Set to prefer names of users and groups that this machine knows to the numbers.
+    pub names: bool,
 }
 
 impl Shape {

@@ -1,7 +1,7 @@
 //! Rare tar archives that must be read correctly: cases that other tools ignore, and endless input.
 
 use packfs_core::{ErrorKind, ImagePath, NodeKind, Progress, Result, Silent};
-use packfs_source::{Loaded, Shape, TarInput, load_tar};
+use packfs_source::{Loaded, Shape, TarInput, TarReading, load_tar};
 use packfs_testkit::Random;
 use std::io::{Cursor, Read, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -289,4 +289,61 @@ fn warns_of_an_archive_without_an_end() {
         watched(Cursor::new(bytes), &watching).unwrap();
         assert_eq!(watching.warnings.load(Ordering::Relaxed), warnings);
     }
+}
+
+fn loaded_with(bytes: Vec<u8>, tar: TarReading) -> Result<Loaded> {
+    let (reader, spool_dir) = (Box::new(std::io::Cursor::new(bytes)), std::env::temp_dir());
+    let input = TarInput::Stream { reader, name: "test.tar".into(), spool_dir };
+    load_tar(input, &Shape { tar, ..Shape::default() }, &Silent)
+}
+
+#[test]
+fn archives_that_were_joined_are_read_on_if_zeros_are_to_be_ignored() {
+    let (first, second) =
+        (archive(&[member("a", b'0', "", b"one")]), archive(&[member("b", b'0', "", b"two")]));
+    let joined = [&first[..], &[7; 512], &second].concat();
+    let found = loaded_with(joined.clone(), TarReading::default()).unwrap();
+    assert!(found.tree.find(&path("b")).is_none());
+    let ignoring = TarReading { ignore_zeros: true, ..TarReading::default() };
+    let found = loaded_with(joined, ignoring).unwrap();
+    assert_eq!((content(&found, "a"), content(&found, "b")), (b"one".to_vec(), b"two".to_vec()));
+    let damaged = [&[7; 512][..], &first].concat();
+    assert!(loaded_with(damaged, ignoring).is_err(), "only zeros excuse what is no header");
+}
+
+#[test]
+fn names_of_owners_are_preferred_only_on_request() {
+    let owned = |user: &[u8], group: &[u8]| {
+        let mut header = member("a", b'0', "", b"x");
+        header[108..124].copy_from_slice(b"0000021\x000000022\0");
+        header[265..265 + user.len()].copy_from_slice(user);
+        header[297..297 + group.len()].copy_from_slice(group);
+        let rest = header.split_off(512);
+        [with_checksum(header), rest].concat()
+    };
+    let named = |user: &[u8], group: &[u8]| archive(&[owned(user, group)]);
+    let owner = |bytes: Vec<u8>, names: bool| {
+        let found = loaded_with(bytes, TarReading { names, ..TarReading::default() }).unwrap();
+        let owner = found.tree.node(found.tree.find(&path("a")).unwrap()).meta.owner;
+        (owner.uid, owner.gid)
+    };
+    let numbers = (0o21, 0o22);
+    assert_eq!(owner(named(b"root", b"root"), false), numbers);
+    assert_eq!(owner(named(b"root", b"root"), true), (0, 0));
+    assert_eq!(owner(named(b"no such user", b"0"), true), numbers, "a number is no name");
+    let recorded = archive(&[pax(&[b"uname=root", b"gname=no such group"]), owned(b"", b"root")]);
+    assert_eq!(owner(recorded, true), (0, numbers.1));
+}
+
+#[test]
+fn a_list_of_headers_has_files_of_zeros() {
+    let mut headers = Vec::new();
+    for name in ["a", "b"] {
+        let mut header = member(name, b'0', "", b"0123456789");
+        header.truncate(512);
+        headers.push(header);
+    }
+    let only = TarReading { headers_only: true, ..TarReading::default() };
+    let found = loaded_with(archive(&headers), only).unwrap();
+    assert_eq!((content(&found, "a"), content(&found, "b")), (vec![0; 10], vec![0; 10]));
 }

@@ -42,6 +42,11 @@ impl<'a> Header<'a> {
         text(&self.0[157..257])
     }
 
+    /// Returns the names of user and group.
+    pub(super) fn owner_names(&self) -> [&'a [u8]; 2] {
+        [text(&self.0[265..297]), text(&self.0[297..329])]
+    }
+
     /// Returns a numeric field; `None` if it is invalid.
     pub(super) fn number(&self, field: Field) -> Option<i64> {
         number(&self.0[field.range()])

@@ -1,4 +1,4 @@
-//! Names of users and groups in access lists, converted to ids of this machine.
+//! Names of users and groups in headers and access lists, converted to ids of this machine.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -21,18 +21,28 @@ impl Ids {
     /// Returns the id of a user: a number itself, or a name in `/etc/passwd`. `None` for an unknown
     /// name.
     pub(super) fn user(&self, name: &str) -> Option<u32> {
+        name.parse().ok().or_else(|| self.user_named(name))
+    }
+
+    /// Returns the id of a name in `/etc/passwd`; `None` for an unknown name.
+    pub(super) fn user_named(&self, name: &str) -> Option<u32> {
         id(name, &self.users, "/etc/passwd")
     }
 
     /// Returns the id of a group: a number itself, or a name in `/etc/group`. `None` for an unknown
     /// name.
     pub(super) fn group(&self, name: &str) -> Option<u32> {
+        name.parse().ok().or_else(|| self.group_named(name))
+    }
+
+    /// Returns the id of a name in `/etc/group`; `None` for an unknown name.
+    pub(super) fn group_named(&self, name: &str) -> Option<u32> {
         id(name, &self.groups, "/etc/group")
     }
 }
 
 fn id(name: &str, table: &OnceCell<Table>, path: &str) -> Option<u32> {
-    name.parse().ok().or_else(|| table.get_or_init(|| read(Path::new(path))).get(name).copied())
+    table.get_or_init(|| read(Path::new(path))).get(name).copied()
 }
 
 /// Reads a table; one that cannot be read, as in a sandbox, is empty.

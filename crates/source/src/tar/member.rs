@@ -2,11 +2,13 @@
 
 use super::contents::Stored;
 use super::header::{BLOCK_LEN, Field, Header};
+use super::ids::Ids;
 use super::input::Input;
 use super::lists::Lists;
 use super::pax::{RECORDS_LEN_MAX, RecordFault, Records, Scope};
 use super::sparse::{SparseMap, old_entries};
 use crate::decimal::number as decimal;
+use crate::shape::TarReading;
 use crate::shaper::Shaper;
 use packfs_core::{
     DeviceNumber, Error, ImagePath, Meta, NodeKind, Owner, Result, Timestamp, Xattrs, escaped,
@@ -22,6 +24,10 @@ pub(super) struct Members<'a> {
     shaper: Shaper<'a>,
     stored: Stored,
     lists: Lists,
+    /// Users and groups, if names are preferred to numbers.
+    ids: Option<Ids>,
+    /// Set if the data of files are left out.
+    headers_only: bool,
     /// Values of global headers so far.
     global: Records,
     /// Values of extended headers for the next member.
@@ -41,9 +47,20 @@ struct Member<'a> {
 }
 
 impl<'a> Members<'a> {
-    pub(super) fn new(shaper: Shaper<'a>) -> Self {
+    pub(super) fn new(shaper: Shaper<'a>, reading: TarReading) -> Self {
         let (global, stored, lists) = (Records::default(), Stored::default(), Lists::default());
-        Members { shaper, stored, lists, global, next: None, long_path: None, long_link: None }
+        let (ids, headers_only) = (reading.names.then(Ids::default), reading.headers_only);
+        Members {
+            shaper,
+            stored,
+            lists,
+            ids,
+            headers_only,
+            global,
+            next: None,
+            long_path: None,
+            long_link: None,
+        }
     }
 
     /// Ends the archive.
@@ -117,7 +134,7 @@ impl<'a> Members<'a> {
     fn add(&mut self, member: Member<'_>, input: &mut Input<'_>) -> Result<()> {
         let start = member.start;
         let path = image_path(&member.path, start, input)?;
-        let mut meta = member.meta(input)?;
+        let mut meta = member.meta(self.ids.as_ref(), input)?;
         let is_dir_by_name = member.path.ends_with(b"/");
         let device = |input: &Input<'_>| -> Result<DeviceNumber> {
             let part = |known: Option<u64>, field| {
@@ -184,6 +201,11 @@ impl<'a> Members<'a> {
 
     fn file(&mut self, member: &Member<'_>, input: &mut Input<'_>) -> Result<NodeKind> {
         let sparse = &member.records.sparse;
+        if self.headers_only {
+            let len = sparse.real_len.unwrap_or(member.size);
+            let map = SparseMap::new(&[], len, 0).map_err(|what| fault(input, member.start, &what))?;
+            return Ok(NodeKind::File { len, content: self.stored.add_sparse(input.offset(), map) });
+        }
         let (len, content) = match (&sparse.map, sparse.in_data) {
             (_, true) => return self.sparse_in_data(member, input),
             (Some(numbers), _) => {
@@ -255,8 +277,9 @@ impl<'a> Members<'a> {
 }
 
 impl Member<'_> {
-    fn meta(&self, input: &Input<'_>) -> Result<Meta> {
-        let id = |known: Option<u32>, field: Field| match known {
+    fn meta(&self, ids: Option<&Ids>, input: &Input<'_>) -> Result<Meta> {
+        let named = ids.map_or([None, None], |ids| self.named_owner(ids));
+        let id = |named: Option<u32>, known: Option<u32>, field: Field| match named.or(known) {
             Some(id) => Ok(id),
             None => {
                 let id = number(self.header, field, self.start, input)?;
@@ -265,13 +288,28 @@ impl Member<'_> {
                 })
             }
         };
-        let owner = Owner { uid: id(self.records.uid, Field::Uid)?, gid: id(self.records.gid, Field::Gid)? };
+        let owner = Owner {
+            uid: id(named[0], self.records.uid, Field::Uid)?,
+            gid: id(named[1], self.records.gid, Field::Gid)?,
+        };
         let mode = number(self.header, Field::Mode, self.start, input)?;
         let mtime = match self.records.mtime {
             Some(mtime) => mtime,
             None => Timestamp::from_seconds(signed_number(self.header, Field::Mtime, self.start, input)?),
         };
         Ok(Meta { mode: (mode & 0o7777) as u16, owner, mtime })
+    }
+
+    /// Returns the ids of the names of user and group that this machine knows.
+    fn named_owner(&self, ids: &Ids) -> [Option<u32>; 2] {
+        let [user, group] = self.header.owner_names();
+        let text = |record: &Option<Vec<u8>>, name: &[u8]| {
+            String::from_utf8(record.clone().unwrap_or_else(|| name.to_vec())).ok()
+        };
+        [
+            text(&self.records.user, user).and_then(|name| ids.user_named(&name)),
+            text(&self.records.group, group).and_then(|name| ids.group_named(&name)),
+        ]
     }
 
     fn xattrs(&self) -> Xattrs {

@@ -71,17 +71,23 @@ pub fn load_tar_within(
 ) -> Result<Loaded> {
     progress.begin(Stage::Scan, 0, 0);
     let mut input = open(input, limits, progress)?;
-    let mut members = Members::new(Shaper::within(shape, limits, "tar archive")?);
-    let mut seen_any = false;
+    let mut members = Members::new(Shaper::within(shape, limits, "tar archive")?, shape.tar);
+    let (mut seen_any, mut is_behind_zeros) = (false, false);
     loop {
         if progress.cancelled() {
             return Err(Error::cancelled());
         }
         let start = input.offset();
         let Some(block) = input.block()? else {
-            end_without_zeros(&input, seen_any)?;
+            if !is_behind_zeros {
+                end_without_zeros(&input, seen_any)?;
+            }
             break;
         };
+        if block == [0; BLOCK_LEN] && shape.tar.ignore_zeros {
+            is_behind_zeros = true;
+            continue;
+        }
         if block == [0; BLOCK_LEN] {
             if !input.zeros_follow()? {
                 let name = input.name();
@@ -92,11 +98,14 @@ pub fn load_tar_within(
             break;
         }
         let Some(header) = Header::new(&block) else {
+            if is_behind_zeros {
+                continue;
+            }
             let fault = format!("header at {start:#x}: wrong checksum");
             let error = Error::corrupt(format!("tar archive {}", input.name()), fault);
             return Err(if seen_any { error } else { error.hint("this may not be a tar archive") });
         };
-        seen_any = true;
+        (seen_any, is_behind_zeros) = (true, false);
         members.take(&header, start, &mut input)?;
         progress.advance(1, 0, 0);
     }

@@ -34,6 +34,9 @@ pub(super) struct Records {
     pub size: Option<u64>,
     pub uid: Option<u32>,
     pub gid: Option<u32>,
+    /// Names of user and group.
+    pub user: Option<Vec<u8>>,
+    pub group: Option<Vec<u8>>,
     pub mtime: Option<Timestamp>,
     /// Device numbers that exceed the header's field.
     pub major: Option<u64>,
@@ -109,11 +112,12 @@ impl Records {
     fn check_global_len(&self) -> Result<(), RecordFault> {
         let xattrs = self.xattrs.iter().chain(&self.encoded_xattrs);
         let lists = self.access_list.iter().chain(&self.default_list);
+        let names = self.user.iter().chain(&self.group);
         let len: usize = xattrs.map(|(name, value)| name.len() + value.len()).sum();
-        let len = len + lists.map(Vec::len).sum::<usize>();
+        let len = len + lists.chain(names).map(Vec::len).sum::<usize>();
         if len > GLOBAL_XATTRS_LEN_MAX {
             return Err(RecordFault::Unsupported(format!(
-                "global records of {len} bytes of extended attributes: at most {GLOBAL_XATTRS_LEN_MAX} allowed"
+                "global records of {len} bytes of names and attributes: at most {GLOBAL_XATTRS_LEN_MAX} allowed"
             )));
         }
         Ok(())
@@ -127,6 +131,8 @@ impl Records {
             b"size" => self.size = None,
             b"uid" => self.uid = None,
             b"gid" => self.gid = None,
+            b"uname" => self.user = None,
+            b"gname" => self.group = None,
             b"mtime" => self.mtime = None,
             b"SCHILY.devmajor" => self.major = None,
             b"SCHILY.devminor" => self.minor = None,
@@ -145,6 +151,8 @@ impl Records {
             b"size" => self.size = Some(decimal(value)?),
             b"uid" => self.uid = Some(decimal(value)?.try_into().ok()?),
             b"gid" => self.gid = Some(decimal(value)?.try_into().ok()?),
+            b"uname" => self.user = Some(value.to_vec()),
+            b"gname" => self.group = Some(value.to_vec()),
             b"mtime" => self.mtime = Some(time(value)?),
             b"GNU.sparse.name" => self.sparse.path = Some(without_nul(value)?),
             b"GNU.sparse.size" | b"GNU.sparse.realsize" => self.sparse.real_len = Some(decimal(value)?),
