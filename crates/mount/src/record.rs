@@ -248,6 +248,7 @@ mod tests {
         let Ok(folder) = own_folder() else { return packfs_testkit::skip("no folder for records") };
         let gone = Mounted {
             device: (4_000_000, 7),
+            root: "/".into(),
             at: "/nowhere at all".into(),
             fs_type: "fuse.packfs".into(),
             source: "x".into(),

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 pub struct Mounted {
     /// Device number of the filesystem, as in `stat`: major and minor.
     pub device: (u32, u32),
+    /// Path in the filesystem of what is mounted: `/`, or a subvolume or directory.
+    pub root: PathBuf,
     /// Mount point.
     pub at: PathBuf,
     /// Filesystem type: `erofs`, `squashfs`, `fuse.packfs`.
@@ -60,6 +62,7 @@ fn parse(line: &[u8]) -> Option<Mounted> {
     let rest = fields.iter().skip(6).position(|field| *field == b"-")? + 7;
     Some(Mounted {
         device: (major.parse().ok()?, minor.parse().ok()?),
+        root: unescape(fields.get(3)?),
         at: unescape(fields.get(4)?),
         fs_type: String::from_utf8_lossy(fields.get(rest)?).into_owned(),
         source: unescape(fields.get(rest + 1)?),
@@ -111,7 +114,7 @@ mod tests {
             b"36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:7 - fuse.packfs /dev/\\134root rw";
         let mounted = parse(line).unwrap();
         assert_eq!(mounted.device, (98, 0));
-        assert_eq!(mounted.at, Path::new("/mnt 2"));
+        assert_eq!((mounted.root, mounted.at), ("/mnt1".into(), "/mnt 2".into()));
         assert_eq!(mounted.fs_type, "fuse.packfs");
         assert_eq!(mounted.source, Path::new("/dev/\\root"));
         assert_eq!(parse(b"36 35 0:5 / / rw - proc proc rw").unwrap().fs_type, "proc");

@@ -1,7 +1,7 @@
 //! Compression of the files of an image or directory: bytes on disk, uncompressed, and referenced,
 //! by codec.
 
-use crate::Opened;
+use crate::{Opened, Walked};
 use packfs_core::{Error, Limit, Limits, Result, ResultExt};
 use packfs_format::{InodeKind, StoredExtent};
 use std::collections::HashSet;
@@ -115,6 +115,59 @@ impl Compression {
     }
 }
 
+/// Counts the files of several images together; extents that they share count once.
+#[derive(Debug)]
+pub struct CompressionCount {
+    all: Compression,
+    /// Images and places of extents.
+    seen: HashSet<(usize, u64)>,
+}
+
+impl Default for CompressionCount {
+    fn default() -> Self {
+        let total = CodecUse { codec: "all", ..CodecUse::default() };
+        CompressionCount { all: Compression { total, ..Compression::default() }, seen: HashSet::new() }
+    }
+}
+
+impl CompressionCount {
+    /// Counts the files of an image for which `is_wanted` returns true. `image` numbers the images:
+    /// parts of one have one number.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`: a file cannot be read; `Limit`: more extents than memory is allowed for.
+    pub fn add(
+        &mut self,
+        image: usize,
+        opened: &Opened,
+        mut is_wanted: impl FnMut(&Walked) -> bool,
+    ) -> Result<()> {
+        let CompressionCount { all, seen } = self;
+        for walked in opened.walk() {
+            let walked = walked?;
+            let (true, InodeKind::File { len }) = (is_wanted(&walked), walked.inode.kind) else { continue };
+            all.files += 1;
+            let mut held = Ok(());
+            opened
+                .volume()
+                .stored_extents(walked.id, len, &mut |extent| {
+                    let is_new = extent.place.is_none_or(|place| seen.insert((image, place)));
+                    all.add(&extent, is_new);
+                    held = check_memory(&opened.limits(), seen.len());
+                    if held.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                })
+                .map_err(|error: Error| error.at(format_args!("{:?}", walked.path)))?;
+            held?;
+        }
+        Ok(())
+    }
+
+    /// Returns the figures.
+    pub fn finish(self) -> Compression {
+        self.all
+    }
+}
+
 impl Opened {
     /// Counts how the files of the image are compressed, and how much they share, as `compsize`
     /// does for btrfs.
@@ -122,25 +175,9 @@ impl Opened {
     /// # Errors
     /// `Corrupt`, `Io`: a file cannot be read; `Limit`: more extents than memory is allowed for.
     pub fn compression(&self) -> Result<Compression> {
-        let mut all =
-            Compression { total: CodecUse { codec: "all", ..CodecUse::default() }, ..Compression::default() };
-        let mut seen = HashSet::new();
-        for walked in self.walk() {
-            let walked = walked?;
-            let InodeKind::File { len } = walked.inode.kind else { continue };
-            all.files += 1;
-            let mut held = Ok(());
-            self.volume()
-                .stored_extents(walked.id, len, &mut |extent| {
-                    let is_new = extent.place.is_none_or(|place| seen.insert(place));
-                    all.add(&extent, is_new);
-                    held = check_memory(&self.limits(), seen.len());
-                    if held.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-                })
-                .map_err(|error: Error| error.at(format_args!("{:?}", walked.path)))?;
-            held?;
-        }
-        Ok(all)
+        let mut count = CompressionCount::default();
+        count.add(0, self, |_| true)?;
+        Ok(count.finish())
     }
 }
 

@@ -105,10 +105,12 @@ mod scan;
 mod unpacking;
 mod walk;
 mod watcher;
+#[cfg(feature = "pack")]
+pub mod zisofs;
 
 pub use altered::magics;
 #[cfg(feature = "pack")]
-pub use compression::{CodecUse, Compression};
+pub use compression::{CodecUse, Compression, CompressionCount};
 #[cfg(feature = "pack")]
 pub use detect::Source;
 pub use foreign::Foreign;
@@ -211,8 +213,8 @@ pub mod sink {
 #[cfg(feature = "pack")]
 pub mod source {
     pub use packfs_source::{
-        Additions, FileContexts, IdMap, Loaded, ModeChange, Notes, Selection, Shape, TarInput, Trace,
-        Whiteouts, load_dir, load_entries, load_manifest, load_tar, shape_tree, write_manifest,
-        write_manifest_below,
+        Additions, FileContexts, IdMap, Loaded, ModeChange, Notes, Selection, Shape, TarInput, TarReading,
+        Trace, Whiteouts, decoded_file, load_dir, load_entries, load_manifest, load_tar, shape_tree,
+        write_manifest, write_manifest_below,
     };
 }
