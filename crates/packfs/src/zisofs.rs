@@ -1,6 +1,6 @@
 //! Files of this machine in the form of zisofs: blocks of 32 KiB, each compressed by zlib, behind a
-//! table of their places (`zisofs_format.txt`). A tree of such files becomes an ISO 9660 image whose
-//! reader decodes them.
+//! table of their places (`zisofs_format.txt`). A tree of such files becomes an ISO 9660 image
+//! whose reader decodes them.
 
 use packfs_codec::{Algorithm, CodecSettings, Decoder, Encoder, ZlibSettings};
 use packfs_core::{Error, Result, ResultExt};

@@ -1,19 +1,17 @@
 //! Actions of mksquashfs: changes of the files that an expression selects.
 
-use super::expressions::{self, Expression, Figure, Names, Permissions, Typed};
-use super::globs::{matches_all, regex};
+use super::action_tree::{Origins, State};
+use super::expressions::{self, Expression, Names, Typed};
+use super::globs::regex;
+use super::moves;
 use super::parse::Given;
 use super::squash::xattr;
-use super::trees;
 use super::users::Ids;
 use packfs::source::{Loaded, ModeChange};
-use packfs::{Error, ImagePath, Meta, Name, NodeId, NodeKind, Result, ResultExt, Tree, Xattrs};
+use packfs::{Error, ImagePath, NodeKind, Result, ResultExt};
 use regex::bytes::Regex;
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Options that give an action, and those that name a file of actions.
 const OPTIONS: [&str; 4] = ["-action", "-log-action", "-true-action", "-false-action"];
@@ -32,9 +30,6 @@ const PLACEMENT: [&str; 10] = [
     "uncompressed",
     "align",
 ];
-
-/// Most links on the way to a file.
-const LINKS_MAX: u32 = 64;
 
 /// Cause of an empty directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +50,8 @@ enum What {
     WithoutXattrs(Regex),
     OnlyXattrs(Regex),
     AddXattr(Vec<u8>, Vec<u8>),
+    /// A path, from the root or from the directory of the file.
+    Move(String),
 }
 
 /// All actions of a command line.
@@ -98,22 +95,44 @@ impl Actions {
         if self.0.is_empty() {
             return Ok((loaded, added));
         }
-        let mut state = State::new(&loaded.tree, sources);
+        let mut state = State::new(&loaded.tree, sources, Origins::default());
         self.exclude(&mut state);
         self.change(&mut state);
-        self.prune(&mut state);
-        self.empty(&mut state);
-        self.filter(&mut state, &mut added);
-        let State { items, places, metas, xattrs, .. } = state;
-        let loaded = trees::edited(loaded, true, |path, _, edit| {
-            let Some(item) = places.get(path).and_then(|at| items.get(*at)) else { return Ok(true) };
-            edit.meta = metas[item.node.index()];
-            if let Some(xattrs) = xattrs.get(&item.node) {
-                edit.xattrs.clone_from(xattrs);
+        if !self.0.iter().any(|(what, _)| matches!(what, What::Move(_))) {
+            self.leave_out(&mut state, &mut added);
+            let changes = state.changes()?;
+            return Ok((changes.made(loaded)?, added));
+        }
+        let (changes, lost) = (state.changes()?, state.lost());
+        let loaded = changes.made(loaded)?;
+        let (loaded, paths) = self.moved(loaded, sources)?;
+        let mut state = State::new(&loaded.tree, sources, Origins { paths, lost });
+        self.leave_out(&mut state, &mut added);
+        let changes = state.changes()?;
+        Ok((changes.made(loaded)?, added))
+    }
+
+    /// Moves what actions move; returns the former paths, by path.
+    fn moved(&self, loaded: Loaded, sources: &[PathBuf]) -> Result<(Loaded, HashMap<ImagePath, ImagePath>)> {
+        let state = State::new(&loaded.tree, sources, Origins::default());
+        let mut targets: HashMap<ImagePath, Vec<String>> = HashMap::new();
+        for at in 1..state.items.len() {
+            for (what, test) in &self.0 {
+                if let What::Move(target) = what
+                    && state.holds(test, at)
+                {
+                    targets.entry(state.items[at].path.clone()).or_default().push(target.clone());
+                }
             }
-            Ok(item.is_there)
-        })?;
-        Ok((loaded, added))
+        }
+        state.check()?;
+        moves::moved(loaded, |path| targets.get(path).cloned().unwrap_or_default())
+    }
+
+    fn leave_out(&self, state: &mut State<'_>, added: &mut Added) {
+        self.prune(state);
+        self.empty(state);
+        self.filter(state, added);
     }
 
     fn exclude(&self, state: &mut State<'_>) {
@@ -245,200 +264,9 @@ fn what(typed: &Typed, names: &Names<'_>) -> Result<What> {
         }
         ("noop", []) => What::Nothing,
         (name, _) if PLACEMENT.contains(&name) => What::Nothing,
-        ("move" | "dereference", _) => {
-            return Err(Error::usage(format!("action \"{}\" is not supported", typed.name))
-                .hint("packfs pack --add places files, and -e leaves them out"));
-        }
+        ("move", [path]) => What::Move((*path).to_owned()),
         (name, _) => {
             return Err(Error::usage(format!("no action \"{name}\" with {} arguments", words.len())));
         }
     })
-}
-
-/// A name of the tree.
-struct Item {
-    path: ImagePath,
-    node: NodeId,
-    is_there: bool,
-    /// Number of names below a directory, not further down.
-    entries: u64,
-    /// Set if names below were removed.
-    lost: bool,
-}
-
-/// A tree as actions change it.
-struct State<'a> {
-    tree: &'a Tree,
-    /// The directory that was loaded.
-    host: Option<&'a Path>,
-    /// All names, parents first.
-    items: Vec<Item>,
-    places: HashMap<ImagePath, usize>,
-    metas: Vec<Meta>,
-    xattrs: HashMap<NodeId, Xattrs>,
-}
-
-impl<'a> State<'a> {
-    fn new(tree: &'a Tree, sources: &'a [PathBuf]) -> Self {
-        let host =
-            if let [only] = sources { Some(only.as_path()).filter(|path| path.is_dir()) } else { None };
-        let (mut items, mut places) = (Vec::new(), HashMap::new());
-        let mut walk = tree.walk();
-        while let Some((path, node)) = walk.next() {
-            places.insert(path.clone(), items.len());
-            let entries = tree.entries(node).len() as u64;
-            items.push(Item { path: path.clone(), node, is_there: true, entries, lost: false });
-        }
-        let mut metas = vec![Meta::default(); tree.nodes().map(|(id, _)| id.index() + 1).max().unwrap_or(0)];
-        for (id, node) in tree.nodes() {
-            metas[id.index()] = node.meta;
-        }
-        State { tree, host, items, places, metas, xattrs: HashMap::new() }
-    }
-
-    /// Removes a name and everything below it.
-    fn remove(&mut self, at: usize) {
-        let path = self.items[at].path.clone();
-        let below = self.items[at..].iter_mut().take_while(|item| item.path.starts_with(&path));
-        below.for_each(|item| item.is_there = false);
-        let mut parent = path;
-        parent.pop();
-        if let Some(&above) = self.places.get(&parent) {
-            self.items[above].entries = self.items[above].entries.saturating_sub(1);
-            self.items[above].lost = true;
-        }
-    }
-
-    fn host_path(&self, at: usize) -> Option<PathBuf> {
-        Some(self.host?.join(OsStr::from_bytes(self.items[at].path.as_bytes())))
-    }
-
-    /// True for a directory that has files on this machine.
-    fn had_entries(&self, at: usize) -> bool {
-        let read = self.host_path(at).and_then(|path| std::fs::read_dir(path).ok());
-        read.is_some_and(|mut entries| entries.next().is_some())
-    }
-
-    fn holds(&self, test: &Expression, at: usize) -> bool {
-        let item = &self.items[at];
-        let kind = &self.tree.node(item.node).kind;
-        match test {
-            Expression::And(left, right) => self.holds(left, at) && self.holds(right, at),
-            Expression::Or(left, right) => self.holds(left, at) || self.holds(right, at),
-            Expression::Not(inner) => !self.holds(inner, at),
-            Expression::True => true,
-            Expression::False => false,
-            Expression::Name(glob) => {
-                let name = item.path.names().last().map_or(&b""[..], Name::as_bytes);
-                matches_all(glob.as_bytes(), name)
-            }
-            Expression::Path(glob) => components(glob).count() == depth(item) && starts(glob, item),
-            Expression::PathStart(glob) => starts(glob, item),
-            Expression::Number(figure, range) => {
-                self.figure(*figure, at).is_some_and(|number| range.has(number))
-            }
-            Expression::Type(file_type) => kind.file_type() == *file_type,
-            Expression::Permissions(wanted) => {
-                let mode = self.metas[item.node.index()].mode;
-                match *wanted {
-                    Permissions::Exactly(bits) => mode == bits,
-                    Permissions::All(bits) => mode & bits == bits,
-                    Permissions::Any(bits) => bits == 0 || mode & bits != 0,
-                }
-            }
-            Expression::Exists => !matches!(kind, NodeKind::Symlink(_)) || self.target(at).is_some(),
-            Expression::Absolute => matches!(kind, NodeKind::Symlink(target) if target.starts_with(b"/")),
-            Expression::AtTarget(inner) => self.target(at).is_some_and(|at| self.holds(inner, at)),
-            Expression::AtPath(path, inner) => self.at_path(path, at).is_some_and(|at| self.holds(inner, at)),
-        }
-    }
-
-    fn figure(&self, figure: Figure, at: usize) -> Option<u64> {
-        let item = &self.items[at];
-        let node = self.tree.node(item.node);
-        let host = || self.host_path(at).and_then(|path| path.symlink_metadata().ok());
-        let size = || match &node.kind {
-            NodeKind::File { len, .. } => *len,
-            NodeKind::Symlink(target) => target.len() as u64,
-            NodeKind::Directory => host().map_or(0, |found| found.size()),
-            _ => 0,
-        };
-        let blocks = || host().map_or_else(|| size().div_ceil(512), |found| found.blocks());
-        let is_file = matches!(node.kind, NodeKind::File { .. });
-        let owner = self.metas[item.node.index()].owner;
-        match figure {
-            Figure::FileSize | Figure::FileBlocks | Figure::TailSize if !is_file => None,
-            Figure::DirSize | Figure::DirBlocks | Figure::Entries if !node.is_dir() => None,
-            Figure::FileSize | Figure::DirSize | Figure::Size => Some(size()),
-            // Of the usual block; other lengths of blocks are rare with this test.
-            Figure::TailSize => Some(size() % (128 << 10)),
-            Figure::FileBlocks | Figure::DirBlocks | Figure::Blocks => Some(blocks()),
-            Figure::Inode => Some(host().map_or(item.node.index() as u64 + 1, |found| found.ino())),
-            Figure::Links => Some(host().map_or(u64::from(node.links), |found| found.nlink())),
-            Figure::Uid => Some(owner.uid.into()),
-            Figure::Gid => Some(owner.gid.into()),
-            Figure::Depth => Some(depth(item) as u64),
-            Figure::Entries => Some(item.entries),
-        }
-    }
-
-    /// Returns the file that a symbolic link leads to within the image.
-    fn target(&self, at: usize) -> Option<usize> {
-        let NodeKind::Symlink(target) = &self.tree.node(self.items[at].node).kind else { return None };
-        let mut from = self.items[at].path.clone();
-        from.pop();
-        self.follow(&from, target, &mut 0)
-    }
-
-    fn at_path(&self, path: &str, at: usize) -> Option<usize> {
-        let mut from = self.items[at].path.clone();
-        if let Some(rest) = path.strip_prefix('/') {
-            return self.follow(&ImagePath::root(), rest.trim_start_matches('/').as_bytes(), &mut 0);
-        }
-        if path == ".." || path.starts_with("../") {
-            from.pop();
-            return self.follow(&from, path[2..].trim_start_matches('/').as_bytes(), &mut 0);
-        }
-        let is_dir = self.tree.node(self.items[at].node).is_dir();
-        if is_dir { self.follow(&from, path.as_bytes(), &mut 0) } else { None }
-    }
-
-    fn follow(&self, from: &ImagePath, path: &[u8], links: &mut u32) -> Option<usize> {
-        *links += 1;
-        if path.starts_with(b"/") || *links > LINKS_MAX {
-            return None;
-        }
-        let mut at = from.clone();
-        for part in path.split(|&byte| byte == b'/').filter(|part| !part.is_empty() && *part != b".") {
-            if part == b".." {
-                if at.is_root() {
-                    return None;
-                }
-                at.pop();
-                continue;
-            }
-            let above = at.clone();
-            at.push(Name::new(part).ok()?);
-            let found = *self.places.get(&at).filter(|found| self.items[**found].is_there)?;
-            if let NodeKind::Symlink(target) = &self.tree.node(self.items[found].node).kind {
-                at = self.items[self.follow(&above, target, links)?].path.clone();
-            }
-        }
-        self.places.get(&at).copied().filter(|found| self.items[*found].is_there)
-    }
-}
-
-fn components(glob: &str) -> impl Iterator<Item = &str> {
-    glob.split('/').filter(|part| !part.is_empty())
-}
-
-fn depth(item: &Item) -> usize {
-    item.path.names().count()
-}
-
-/// True if the parts of a glob match the first names of a path.
-fn starts(glob: &str, item: &Item) -> bool {
-    let mut names = item.path.names();
-    components(glob)
-        .all(|part| names.next().is_some_and(|name| matches_all(part.as_bytes(), name.as_bytes())))
 }

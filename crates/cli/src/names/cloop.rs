@@ -6,7 +6,7 @@ use super::usage;
 use crate::out::{Outcome, report};
 use packfs::{Error, Result, ResultExt};
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,6 +18,7 @@ const MAKE: &[Row] = &[
     acts("-t", Takes::One),
     acts("-f", Takes::One),
     acts("-b", Takes::Nothing),
+    acts("-S", Takes::One),
     ignored("-m -r -v", Takes::Nothing),
     ignored("-s -p -j -l -a", Takes::One),
 ];
@@ -55,18 +56,54 @@ pub fn run_make(args: &[OsString]) -> Outcome {
     let spool = spooled(&source, given.last("-f").map(Path::new))?;
     let source = spool.as_ref().map_or(source.as_path(), |file| file.path());
     let teller = Teller::new(if given.has("-q") { Form::Silent } else { Form::Bar });
-    let wrap = packfs::wrap(source, &target).with(|options| {
+    // The parts of an image that is split are written when it is complete.
+    let header = given.last("-S").map(Path::new);
+    let whole = header.map(|_| tempfile::NamedTempFile::new().or_io(|| "cannot create a temporary file"));
+    let whole = whole.transpose()?;
+    let image = whole.as_ref().map_or(target.as_path(), |file| file.path());
+    let wrap = packfs::wrap(source, image).with(|options| {
         options.format = Some("cloop".into());
         options.codec = Some(format!("gzip:{level}"));
         options.block_size = Some(size);
-        options.options = vec![("inner".into(), "none".into())];
+        options.options = vec![("inner".into(), "none".into()), ("version".into(), "2.0".into())];
         options.jobs = given.number::<u16>("-t").ok().flatten().map_or(0, usize::from);
     });
     let result = wrap.run_with(&teller);
     teller.finish();
     match (result, teller.stopped()) {
         (Err(_), Some(code)) => Ok(ExitCode::from(code)),
+        (Ok(_), _) if header.is_some() => {
+            split(image, header.unwrap_or(Path::new("-")), &target).map(|()| ExitCode::SUCCESS)
+        }
         (result, _) => result.map(|_| ExitCode::SUCCESS),
+    }
+}
+
+/// Place of the number of blocks, big-endian, and of the offsets behind it, one more than blocks.
+const BLOCKS_AT: u64 = 132;
+const OFFSETS_AT: u64 = 136;
+
+/// Writes header and offsets of an image of version 2 to a file of their own, and the blocks to
+/// another, which may be standard output.
+fn split(image: &Path, header: &Path, blocks: &Path) -> Result<()> {
+    let cannot = || "cannot read a temporary file";
+    let mut whole = std::fs::File::open(image).or_io(cannot)?;
+    let mut count = [0; 4];
+    std::os::unix::fs::FileExt::read_exact_at(&whole, &mut count, BLOCKS_AT).or_io(cannot)?;
+    let header_len = OFFSETS_AT + 8 * (u64::from(u32::from_be_bytes(count)) + 1);
+    let mut out = std::fs::File::create(header).or_io(|| format!("cannot create {header:?}"))?;
+    std::io::copy(&mut Read::by_ref(&mut whole).take(header_len), &mut out)
+        .or_io(|| format!("cannot write {header:?}"))?;
+    let mut out = created(blocks)?;
+    std::io::copy(&mut whole, &mut out).or_io(|| format!("cannot write {blocks:?}"))?;
+    Ok(())
+}
+
+/// Creates a file; `-` is standard output.
+fn created(path: &Path) -> Result<std::fs::File> {
+    match path == Path::new("-") {
+        true => report::stdout_bytes(),
+        false => std::fs::File::create(path).or_io(|| format!("cannot create {path:?}")),
     }
 }
 
@@ -132,10 +169,7 @@ pub fn run_extract(args: &[OsString]) -> Outcome {
     let inner = opened.volume().inner_images()?;
     let [inner] = &inner[..] else { return Err(Error::failed("no image inside")) };
     let mut reader = opened.open_id(inner.id)?;
-    let mut out = match target == Path::new("-") {
-        true => report::stdout_bytes()?,
-        false => std::fs::File::create(&target).or_io(|| format!("cannot create {target:?}"))?,
-    };
+    let mut out = created(&target)?;
     std::io::copy(&mut reader, &mut out).or_io(|| format!("cannot write {target:?}"))?;
     Ok(ExitCode::SUCCESS)
 }

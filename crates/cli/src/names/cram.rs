@@ -6,10 +6,12 @@ use super::usage;
 use crate::out::Outcome;
 use packfs::check;
 use packfs::sink::{Existing, UnpackOptions};
+use packfs::source::Shape;
 use packfs::{Error, MadeAt, Pack, PackOptions, Result, Severity, Source};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 const MAKE: &[Row] = &[
     acts("-h --help", Takes::Nothing),
@@ -28,9 +30,9 @@ const MAKE: &[Row] = &[
     refused(
         "-X",
         Takes::Nothing,
-        "packfs pack -O pointers=extended stores blocks uncompressed, but not in place",
+        "files are not stored in place; packfs pack -O pointers=extended --codec none decodes nothing",
     ),
-    refused("-D", Takes::One, "packfs pack --add-manifest FILE reads a device table"),
+    acts("-D", Takes::One),
 ];
 
 const CHECK: &[Row] = &[
@@ -102,7 +104,13 @@ pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
         ..PackOptions::default()
     };
     let teller = Teller::new(Form::Bar);
-    let result = Pack::of(Source::Directory(dir.into()), Path::new(image)).options(options).run_with(&teller);
+    let pack = || {
+        let mut shape = Shape::default();
+        given.all("-D").try_for_each(|table| shape.additions.add_file(Path::new(table)))?;
+        let loaded = Source::Directory(dir.into()).load(&shape, &teller)?;
+        Pack::of_loaded(Arc::new(loaded), Path::new(image)).options(options).run_with(&teller)
+    };
+    let result = pack();
     teller.finish();
     match (result, teller.stopped()) {
         (Err(_), Some(code)) => Ok(ExitCode::from(code)),

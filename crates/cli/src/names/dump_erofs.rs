@@ -1,14 +1,13 @@
 //! dump.erofs of erofs-utils 1.9.
 
-use super::fsck_erofs::open;
+use super::erofs_extents::{self, Index};
+use super::fsck_erofs::{open, path_of};
 use super::mkfs_erofs::{EROFS_UTILS, uuid_text};
-use super::parse::{Given, Row, Style, Takes, acts, parse, refused};
+use super::parse::{Given, Row, Style, Takes, acts, parse};
 use super::usage;
 use super::when::Clock;
 use crate::out::{Outcome, report};
-use packfs::{
-    DirCursor, Error, Extent, ExtentFrom, FileType, ImagePath, InodeId, InodeKind, Opened, Result, ResultExt,
-};
+use packfs::{DirCursor, Error, FileType, ImagePath, InodeId, InodeKind, Opened, Result, ResultExt};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -27,7 +26,7 @@ const ROWS: &[Row] = &[
     acts("--nid", Takes::One),
     acts("--offset", Takes::One),
     acts("--path", Takes::One),
-    refused("--no-sbcrc", Takes::Nothing, "packfs info --ignore-checksum prints the superblock"),
+    acts("--no-sbcrc", Takes::Nothing),
 ];
 
 /// Names of compatible features by their bits, with the Linux version that reads them.
@@ -127,6 +126,10 @@ struct RawInode {
     isize: u32,
     xattr_size: u32,
     stored: Option<u64>,
+    /// `i_u`: the first block, the format of chunks, or the count of blocks.
+    start: u64,
+    /// Offset of data that follow the inode.
+    behind: u64,
 }
 
 impl Dump {
@@ -199,10 +202,14 @@ impl Dump {
         let (format, xattrs) = (u16_at(0), u32::from(u16_at(2)));
         let layout = format >> 1 & 7;
         let count = u32::from(u16_at(16)) | u32::from(u16_at(18)) << 16;
+        let isize = if format & 1 == 0 { 32 } else { 64 };
+        let xattr_size = if xattrs == 0 { 0 } else { 12 + 4 * (xattrs - 1) };
         Ok(RawInode {
             layout,
-            isize: if format & 1 == 0 { 32 } else { 64 },
-            xattr_size: if xattrs == 0 { 0 } else { 12 + 4 * (xattrs - 1) },
+            isize,
+            xattr_size,
+            start: u64::from(count),
+            behind: at.saturating_add(u64::from(isize + xattr_size)),
             // Compressed files count their blocks.
             stored: matches!(layout, 1 | 3).then(|| u64::from(count).saturating_mul(block)),
         })
@@ -212,11 +219,15 @@ impl Dump {
         let (id, path) = match given.last("--path") {
             Some(path) => {
                 let path = ImagePath::parse(path.as_bytes())?;
-                (self.opened.resolve(&path)?, path)
+                let id = self.opened.find(&path)?;
+                let inode = self.opened.volume().inode(id)?;
+                // The tool names a file by the first of its names.
+                let is_linked = inode.links > 1 && inode.kind != InodeKind::Directory;
+                (id, if is_linked { path_of(&self.opened, id)? } else { path })
             }
             None => {
                 let nid = given.number("--nid")?.unwrap_or(0);
-                (InodeId(nid), self.path_of(InodeId(nid))?)
+                (InodeId(nid), path_of(&self.opened, InodeId(nid))?)
             }
         };
         if given.has("--cat") {
@@ -237,12 +248,6 @@ impl Dump {
             out.writer().write_all(list.as_bytes()).or_io(report::cannot_write)?;
         }
         out.finish()
-    }
-
-    fn path_of(&self, id: InodeId) -> Result<ImagePath> {
-        let walked = self.opened.walk();
-        let found = walked.filter_map(Result::ok).find(|entry| entry.id == id).map(|entry| entry.path);
-        found.ok_or_else(|| Error::not_found(format!("no file with nid {}", id.0)))
     }
 
     /// Returns the length of a directory: its names, `.`, and `..`.
@@ -275,7 +280,7 @@ impl Dump {
         if id == root {
             return Ok(root);
         }
-        let mut path = self.path_of(id)?;
+        let mut path = path_of(&self.opened, id)?;
         path.pop();
         self.opened.find(&path)
     }
@@ -285,7 +290,11 @@ impl Dump {
         let raw = self.raw_inode(id.0)?;
         let len = self.len(id, inode.kind)?;
         let stored = raw.stored.unwrap_or(len);
-        let ratio = (stored as f64 * 100.0) / len as f64;
+        // Of nothing, C divides zero by zero.
+        let ratio = match len {
+            0 => "-nan".to_owned(),
+            len => format!("{:.2}", (stored as f64 * 100.0) / len as f64),
+        };
         let mode = inode.meta.mode & 0o777;
         let letters = super::listing::mode('-', mode);
         let word = match inode.kind.file_type() {
@@ -304,7 +313,7 @@ impl Dump {
         text.extend(
             format!(
                 "\nSize: {len}  On-disk size: {stored}  {word}\n\
-                 NID: {}   Links: {}   Layout: {}   Compression ratio: {ratio:.2}%\n\
+                 NID: {}   Links: {}   Layout: {}   Compression ratio: {ratio}%\n\
                  Inode size: {}   Xattr size: {}\n\
                  Uid: {}   Gid: {}  Access: {mode:04o}/{}\n\
                  Timestamp: {time}.{:09}\n",
@@ -343,29 +352,16 @@ impl Dump {
     }
 
     fn extents(&self, id: InodeId, path: &ImagePath) -> Result<String> {
-        let mut text =
-            String::from("\n Ext:   logical offset   |  length :     physical offset    |  length\n");
-        let len = match self.opened.volume().inode(id)?.kind {
-            InodeKind::File { len } => len,
-            _ => return Ok(text + &format!("/{path}: 0 extents found\n")),
+        let (raw, inode) = (self.raw_inode(id.0)?, self.opened.volume().inode(id)?);
+        let index = Index {
+            layout: raw.layout,
+            len: self.len(id, inode.kind)?,
+            start: raw.start,
+            behind: raw.behind,
+            block: 1 << self.raw()?.0[12].min(16),
         };
-        let mut count = 0_u32;
-        self.opened.volume().extents(id, 0..len, &mut |extent: Extent| {
-            let (start, stored) = match extent.from {
-                ExtentFrom::Hole => (0, 0),
-                ExtentFrom::Stored(at) => (at, extent.len),
-                ExtentFrom::Block { block, .. } => (block.offset, u64::from(block.stored_len)),
-            };
-            let (from, to) = (extent.offset, extent.offset.saturating_add(extent.len));
-            let end = start.saturating_add(stored);
-            text += &format!(
-                "{count:4}: {from:8}..{to:8} | {:7} : {start:10}..{end:10} | {stored:7}\n",
-                extent.len
-            );
-            count += 1;
-            ControlFlow::Continue(())
-        })?;
-        Ok(text + &format!("/{path}: {count} extents found\n"))
+        let name = String::from_utf8_lossy(path.as_bytes());
+        erofs_extents::list(&self.opened, id, &index, &format!("/{name}"))
     }
 
     fn statistics(&self) -> Result<String> {

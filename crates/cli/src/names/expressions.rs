@@ -1,8 +1,10 @@
 //! The language of mksquashfs's actions: `ACTION(ARGUMENTS)@EXPRESSION`.
 
+use super::globs::regex;
 use super::users::Ids;
 use packfs::source::ModeChange;
 use packfs::{Error, FileType, Result};
+use regex::bytes::Regex;
 
 /// Most expressions inside expressions.
 const DEPTH_MAX: u32 = 64;
@@ -115,6 +117,12 @@ pub enum Expression {
     AtTarget(Box<Expression>),
     /// The same for the file at a path.
     AtPath(String, Box<Expression>),
+    /// The same with the metadata of the file of this machine that a symbolic link leads to.
+    AtHost(Box<Expression>),
+    /// The program `file` describes it so.
+    File(Regex),
+    /// A command of the shell succeeds.
+    Program(String),
 }
 
 /// An action as it is typed.
@@ -288,11 +296,9 @@ impl<'a> Parser<'a> {
             ("readlink", [inner]) => Expression::AtTarget(Box::new(self.inner(inner)?)),
             ("eval", [path, inner]) => Expression::AtPath((*path).to_owned(), Box::new(self.inner(inner)?)),
             ("perm", [_, ..]) => Expression::Permissions(permissions(&words.join(","))?),
-            ("file" | "exec" | "stat", _) => {
-                return Err(Error::usage(format!(
-                    "test \"{name}\" is not supported: packfs runs no programs"
-                )));
-            }
+            ("stat", [inner]) => Expression::AtHost(Box::new(self.inner(inner)?)),
+            ("file", [text]) => Expression::File(regex(text.as_bytes())?),
+            ("exec", [command]) => Expression::Program((*command).to_owned()),
             _ => return Err(Error::usage(format!("no test \"{name}\" with {} arguments", words.len()))),
         })
     }
@@ -405,7 +411,8 @@ mod tests {
             "prune@type(x)",
             "prune@size(many)",
             "prune@\"a",
-            "prune@exec(rm)",
+            "prune@file(()",
+            "prune@exec",
         ] {
             assert!(parsed(text).is_err(), "{text}");
         }

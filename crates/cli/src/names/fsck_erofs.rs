@@ -7,12 +7,15 @@ use super::teller::{Form, Teller};
 use super::usage;
 use crate::out::Outcome;
 use packfs::check;
+use packfs::read::LoadedVolume;
 use packfs::sink::{Existing, OwnerPolicy, UnpackOptions};
-use packfs::{Error, ImagePath, NodeKind, OpenOptions, Opened, Result, Severity};
+use packfs::{Error, ImagePath, InodeId, NodeKind, OpenOptions, Opened, Result, Severity};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
+
+const DIGESTS: &str = "packfs check --data decodes all files, and packfs digest lists digests of them";
 
 const ROWS: &[Row] = &[
     acts("-V --version", Takes::Nothing),
@@ -23,17 +26,36 @@ const ROWS: &[Row] = &[
     acts("--extract", Takes::Attached),
     acts("--offset", Takes::One),
     acts("--path", Takes::One),
-    refused("--nid", Takes::One, "give --path"),
+    acts("--nid", Takes::One),
     acts("--no-sbcrc", Takes::Nothing),
-    ignored("--xattr-inode-digest", Takes::Attached),
+    refused("--xattr-inode-digest", Takes::Nothing, DIGESTS),
     acts("--xattrs", Takes::Nothing),
     acts("--no-xattrs", Takes::Nothing),
     acts("--force", Takes::Nothing),
     acts("--overwrite", Takes::Nothing),
-    acts("--preserve --preserve-owner", Takes::Nothing),
-    acts("--no-preserve --no-preserve-owner", Takes::Nothing),
-    ignored("--preserve-perms --no-preserve-perms -a -A -y", Takes::Nothing),
+    acts("--preserve", Takes::Nothing),
+    acts("--preserve-owner", Takes::Nothing),
+    acts("--preserve-perms", Takes::Nothing),
+    acts("--no-preserve", Takes::Nothing),
+    acts("--no-preserve-owner", Takes::Nothing),
+    acts("--no-preserve-perms", Takes::Nothing),
+    ignored("-a -A -y", Takes::Nothing),
 ];
+
+/// Options of extraction alone.
+const EXTRACTION: [&str; 8] = [
+    "--force",
+    "--overwrite",
+    "--preserve",
+    "--preserve-owner",
+    "--preserve-perms",
+    "--no-preserve",
+    "--no-preserve-owner",
+    "--no-preserve-perms",
+];
+
+/// Level of messages from which the tool prints what went well.
+const INFO: u8 = 3;
 
 /// Runs fsck.erofs.
 pub fn run(args: &[OsString]) -> Outcome {
@@ -47,24 +69,33 @@ pub fn run(args: &[OsString]) -> Outcome {
         print!("Usage: fsck.erofs [OPTIONS] IMAGE\n\n{}", usage::table(&[ROWS]));
         return Ok(ExitCode::SUCCESS);
     }
+    let target = given.last("--extract").filter(|target| !target.is_empty()).map(Path::new);
+    if let (None, Some(option)) = (target, EXTRACTION.iter().find(|option| given.has(option))) {
+        return Err(Error::usage(format!("{option} must be used together with --extract=X")));
+    }
+    if target == Some(Path::new("/")) && !given.has("--force") {
+        return Err(Error::usage("--extract=/ must be used together with --force"));
+    }
     let opened = open(&given)?;
     let teller = Teller::new(Form::Silent);
-    let target = given.last("--extract").filter(|target| !target.is_empty());
-    let faults = match target {
-        Some(target) => extract(&given, &opened, Path::new(target), &teller)?,
-        None => faults(&opened, &teller)?,
-    };
-    if given.has("-p") && faults == 0 {
-        tell_ratio(&opened, &teller)?;
-    }
-    let verbosity = given.number::<u8>("-d")?.unwrap_or(2);
-    if faults == 0 && verbosity > 2 {
-        println!("<I> erofs: No errors found");
-    }
+    let faults = checked(&given, &opened, target, &teller)?;
     if faults > 0 {
-        anstream::eprintln!("<E> erofs: Found some filesystem corruption");
+        let what = if target.is_some() {
+            "Failed to extract filesystem"
+        } else {
+            "Found some filesystem corruption"
+        };
+        anstream::eprintln!("<E> erofs: {what}");
+        return Ok(ExitCode::FAILURE);
     }
-    Ok(ExitCode::from(u8::from(faults > 0)))
+    if given.number::<u8>("-d")?.unwrap_or(2) >= INFO {
+        let what = if target.is_some() { "Extracted filesystem successfully" } else { "No errors found" };
+        println!("<I> erofs: {what}");
+        if given.has("-p") {
+            tell_ratio(&opened, &teller)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Opens the image of a command line.
@@ -84,49 +115,103 @@ pub fn open(given: &Given) -> Result<Opened> {
     }
 }
 
-/// Decodes everything; returns the number of faults.
-fn faults(opened: &Opened, teller: &Teller) -> Result<u64> {
+/// Returns the path of an inode.
+///
+/// Errors: `NotFound`.
+pub fn path_of(opened: &Opened, id: InodeId) -> Result<ImagePath> {
+    let found = opened.walk().filter_map(Result::ok).find(|entry| entry.id == id).map(|entry| entry.path);
+    found.ok_or_else(|| Error::not_found(format!("failed to get inode (nid: {})", id.0)))
+}
+
+/// Checks and extracts; returns the number of faults. Data are decoded where they are extracted,
+/// and with `--extract` alone.
+fn checked(given: &Given, opened: &Opened, target: Option<&Path>, teller: &Teller) -> Result<u64> {
     let mut count = 0;
     let mut found = |finding: packfs::Finding| {
-        if finding.severity == Severity::Error {
+        let is_excused =
+            given.has("--no-sbcrc") && finding.place == "superblock" && finding.fault.contains("checksum");
+        if finding.severity == Severity::Error && !is_excused {
             count += 1;
             let text = format!("<E> erofs: {}: {}", finding.place, finding.fault);
             anstream::eprintln!("{}", packfs::printable(&text));
         }
     };
-    opened.volume().check(&mut found)?;
+    let top = match (given.last("--path"), given.number::<u64>("--nid")?) {
+        (Some(path), _) => Some(ImagePath::parse(path.as_bytes())?),
+        (None, Some(nid)) => Some(path_of(opened, InodeId(nid))?),
+        (None, None) => None,
+    };
+    if target.is_none() && top.is_none() {
+        opened.volume().check(&mut found)?;
+    }
     let loaded = opened.load_what_is_there(teller)?;
-    let met = loaded.faults.count();
-    check::content(opened.engine(), &loaded, teller, &mut found)?;
+    let met = if top.is_none() { loaded.faults.count() } else { 0 };
+    let loaded = match &top {
+        Some(path) if !path.is_root() => selected::below(loaded, path)?,
+        _ => loaded,
+    };
+    if target.is_none() && given.has("--extract") {
+        check::content(opened.engine(), &loaded, teller, &mut found)?;
+    }
+    if let Some(target) = target {
+        extract(given, opened, loaded, target, teller)?;
+    }
     Ok(count + met)
 }
 
-fn extract(given: &Given, opened: &Opened, target: &Path, teller: &Teller) -> Result<u64> {
-    if target == Path::new("/") && !given.has("--force") {
-        return Err(Error::usage("--extract=/ needs --force"));
-    }
+/// Returns the last of the options that switch something, or the default.
+fn switched(given: &Given, on: [&str; 2], off: [&str; 2], default: bool) -> bool {
+    let is_meant = |name: &str| on.contains(&name) || off.contains(&name);
+    let last = given.options.iter().rev().find(|(name, _)| is_meant(name));
+    last.map_or(default, |(name, _)| on.contains(name))
+}
+
+fn extract(
+    given: &Given,
+    opened: &Opened,
+    loaded: LoadedVolume,
+    target: &Path,
+    teller: &Teller,
+) -> Result<()> {
+    let is_root = packfs::mount::is_root();
+    let keeps_owner = switched(
+        given,
+        ["--preserve", "--preserve-owner"],
+        ["--no-preserve", "--no-preserve-owner"],
+        is_root,
+    );
+    let keeps_modes = switched(
+        given,
+        ["--preserve", "--preserve-perms"],
+        ["--no-preserve", "--no-preserve-perms"],
+        is_root,
+    );
+    let loaded = if keeps_modes { loaded } else { masked(loaded)? };
     let options = UnpackOptions {
         existing: if given.has("--overwrite") { Existing::Replace } else { Existing::Merge },
-        owner: match given.switched("--no-preserve", "--preserve", !packfs::mount::is_root()) {
-            true => OwnerPolicy::Current,
-            false => OwnerPolicy::Image,
-        },
+        owner: if keeps_owner { OwnerPolicy::Image } else { OwnerPolicy::Current },
         xattrs: given.switched("--xattrs", "--no-xattrs", false),
         ..UnpackOptions::default()
     };
-    let loaded = opened.load_what_is_there(teller)?;
-    let met = loaded.faults.count();
-    let path =
-        given.last("--path").map_or(Ok(ImagePath::root()), |path| ImagePath::parse(path.as_bytes()))?;
-    let (loaded, target) = match path.is_root() {
-        true => (loaded, target.to_owned()),
-        false => (selected::below(loaded, &path)?, target.to_owned()),
-    };
-    let report = packfs::sink::unpack(opened.engine(), &loaded, &target, &options, teller)?;
+    let report = packfs::sink::unpack(opened.engine(), &loaded, target, &options, teller)?;
     for row in &report.not_restored {
         anstream::eprintln!("<W> erofs: {}", packfs::printable(&row.to_string()));
     }
-    Ok(met)
+    Ok(())
+}
+
+/// Takes the bits of the umask from all permissions.
+fn masked(loaded: LoadedVolume) -> Result<LoadedVolume> {
+    // Nothing else of this process creates files yet.
+    let mask = rustix::process::umask(rustix::fs::Mode::empty());
+    rustix::process::umask(mask);
+    let kept = !u16::try_from(mask.bits()).unwrap_or(0);
+    selected::selected(loaded, |_, node, edit| {
+        if !matches!(node.kind, NodeKind::Symlink(_)) {
+            edit.meta.mode &= kept;
+        }
+        true
+    })
 }
 
 fn tell_ratio(opened: &Opened, teller: &Teller) -> Result<()> {
@@ -136,6 +221,6 @@ fn tell_ratio(opened: &Opened, teller: &Teller) -> Result<()> {
     let logical = lens.fold(0_u64, u64::saturating_add);
     let physical = opened.volume().image_len().unwrap_or_else(|| opened.image().len());
     let ratio = if logical == 0 { 100.0 } else { physical as f64 * 100.0 / logical as f64 };
-    println!("Compression ratio: {ratio:.2}%");
+    println!("<I> erofs: Compression ratio: {ratio:.2}(%)");
     Ok(())
 }

@@ -36,13 +36,12 @@ const MOUNT_ROWS: &[Row] = &[
 ];
 
 /// FUSE options that change nothing for the reader of an image.
-const IGNORED: [&str; 18] = [
+const IGNORED: [&str; 17] = [
     "debug",
     "clone_fd",
     "nonempty",
     "fsname",
     "subtype",
-    "notify_pipe",
     "max_idle_threads",
     "max_threads",
     "auto_unmount",
@@ -128,6 +127,10 @@ fn options(given: &Given, result: &mut Vec<OsString>) -> Result<()> {
                 }
                 "allow_root" => "allow_other".to_owned(),
                 "timeout" => format!("idle-timeout={value}s"),
+                "notify_pipe" => {
+                    result.extend(["--notify".into(), value.into()]);
+                    continue;
+                }
                 _ => text.into_owned(),
             };
             result.extend(["-o".into(), word.into()]);
@@ -155,6 +158,10 @@ mod tests {
         assert_eq!(
             of("squashfuse", &["i", "d", "-o", "ro,nodev,fsname=x,timeout=3"]).unwrap(),
             "packfs mount --fuse -o ro -o nodev -o idle-timeout=3s -- i d"
+        );
+        assert_eq!(
+            of("squashfuse_ll", &["-o", "notify_pipe=/run/p", "i", "d"]).unwrap(),
+            "packfs mount --fuse --notify /run/p -- i d"
         );
         assert_eq!(
             of("erofsfuse", &["--offset=9", "i", "d"]).unwrap(),

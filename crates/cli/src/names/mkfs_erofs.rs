@@ -3,16 +3,16 @@
 use super::globs::regex;
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
 use super::teller::{Form, Teller};
-use super::{hints, sources, trees, usage, when};
+use super::{block_list, hints, sources, trees, usage, when};
 use crate::out::Outcome;
-use packfs::source::{Loaded, Selection, Shape, Whiteouts};
+use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file};
 use packfs::{
     DeviceNumber, Error, ImagePath, MadeAt, NodeKind, Pack, PackOptions, PackReport, Result, ResultExt,
     Source, Timestamp,
 };
 use regex::bytes::Regex;
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +24,6 @@ pub const EROFS_UTILS: &str = "1.9.4";
 
 const REMOTE: &str = "fetch the layer, and pack it with --tar=f";
 const BASE: &str = "packfs pack --base OLD SOURCE NEW copies what is unchanged";
-const BLOCKS: &str = "packfs info --space lists the blocks of an image";
 
 const ROWS: &[Row] = &[
     acts("-z", Takes::One),
@@ -66,9 +65,10 @@ const ROWS: &[Row] = &[
     acts("--workers", Takes::One),
     acts("--xattr-prefix", Takes::One),
     ignored("--async-queue-limit --dsunit --max-extent-bytes --product-out --root-xattr-isize", Takes::One),
-    ignored("--clean --zD --MZ --ungzip --unxz", Takes::Attached),
+    acts("--ungzip --unxz", Takes::Attached),
+    ignored("--clean --zD --MZ", Takes::Attached),
     ignored("--sort --zfeature-bits", Takes::One),
-    refused("--block-list-file", Takes::One, BLOCKS),
+    acts("--block-list-file", Takes::One),
     refused("--gzinfo", Takes::Attached, "packfs pack reads gzip archives itself"),
     refused("--incremental", Takes::Attached, BASE),
     refused("--oci", Takes::Attached, REMOTE),
@@ -308,7 +308,13 @@ impl Job {
             set("align", (u64::try_from(blocks).unwrap_or(0).saturating_mul(block)).to_string());
         }
         if let Some(metabox) = given.text("-m")? {
-            set("metabox", metabox.split(':').next().unwrap_or_default().to_owned());
+            let (size, algorithm) = metabox.split_once(':').unwrap_or((metabox, "0"));
+            let first = given.text("-z")?.unwrap_or_default().split([':', ',']).next().unwrap_or_default();
+            if !matches!(algorithm, "0" | "0x0") && algorithm != first {
+                return Err(Error::usage(format!("-m{metabox}: metadata have the first compressor of -z"))
+                    .hint("name the compressor of metadata first, and others by --compress-hints"));
+            }
+            set("metabox", number("-m", size)?.to_string());
         }
         let prefixes: Vec<&str> = given.all("--xattr-prefix").filter_map(|text| text.to_str()).collect();
         if !prefixes.is_empty() {
@@ -345,19 +351,28 @@ impl Job {
             let hints = hints::read(Path::new(file), self.block()?, &codecs)?;
             options.options.extend(hints::rules(&hints, &loaded.tree)?);
         }
-        Pack::of_loaded(Arc::new(loaded), &self.image).options(options).run_with(teller)
+        let offset = options.offset;
+        let report = Pack::of_loaded(Arc::new(loaded), &self.image).options(options).run_with(teller)?;
+        if let Some(map) = self.given.last("--block-list-file") {
+            let at = self.given.last("--mount-point").map(OsStrExt::as_bytes).unwrap_or_default();
+            block_list::write(&self.image, offset, at, Path::new(map))?;
+        }
+        Ok(report)
     }
 
-    fn source(&self) -> Result<Source> {
+    fn source(&self, teller: &Teller) -> Result<Source> {
         let source = self.sources.first().map_or(Path::new("-"), PathBuf::as_path);
         if let Some(mode) = self.given.text("--tar")? {
             return match mode {
-                "f" | "full" if self.sources.len() <= 1 => {
+                "f" | "full" | "headerball" if self.sources.len() <= 1 => {
+                    if let Some(raw) = self.given.last("--ungzip").filter(|raw| !raw.is_empty()) {
+                        return dumped(source, Path::new(raw), teller);
+                    }
                     Ok(if source == Path::new("-") { Source::TarStdin } else { Source::Tar(source.into()) })
                 }
                 "i" | "index" => Err(Error::usage("--tar=i is not supported: packfs writes whole images")
                     .hint("--tar=f packs the archive; packfs pack -O device=FILE keeps data apart")),
-                other => Err(Error::usage(format!("--tar={other} is not supported; --tar=f is"))),
+                other => Err(Error::usage(format!("--tar={other} is not supported; f and headerball are"))),
             };
         }
         match &self.sources[..] {
@@ -375,6 +390,10 @@ impl Job {
             file_contexts: sources::file_contexts(given, "--file-contexts", "--mount-point")?,
             whiteouts: Some(if given.has("--aufs") { Whiteouts::Overlayfs } else { Whiteouts::Keep }),
             mtime_max: self.epoch.map(Timestamp::from_seconds),
+            tar: TarReading {
+                headers_only: given.last("--tar").is_some_and(|mode| mode == "headerball"),
+                ..TarReading::default()
+            },
             ..Shape::default()
         };
         if given_number(given, "-x")?.is_some_and(|tolerance| tolerance < 0) {
@@ -397,7 +416,7 @@ impl Job {
             use std::os::unix::fs::MetadataExt;
             shape.skip.push((found.dev(), found.ino()));
         }
-        self.source()?.load(&shape, teller)
+        self.source(teller)?.load(&shape, teller)
     }
 
     fn changed(&self, loaded: Loaded) -> Result<Loaded> {
@@ -426,6 +445,21 @@ impl Job {
             Ok(!strips || node.kind != NodeKind::CharDevice(DeviceNumber { major: 0, minor: 0 }))
         })
     }
+}
+
+/// Decodes a compressed archive to a file, which is left there, and becomes the source.
+fn dumped(source: &Path, raw: &Path, teller: &Teller) -> Result<Source> {
+    let (name, folder) = (format!("{source:?}"), packfs::temporary_folder());
+    let reader: Box<dyn Read + Send> = match source == Path::new("-") {
+        true => Box::new(std::io::stdin()),
+        false => Box::new(std::fs::File::open(source).or_io(|| format!("cannot open {name}"))?),
+    };
+    let mut decoded = decoded_file(reader, &name, packfs::Limits::default(), &folder, teller)?;
+    let cannot = || format!("cannot write {raw:?}");
+    let mut out = std::fs::File::create(raw).or_io(cannot)?;
+    decoded.seek(SeekFrom::Start(0)).or_io(cannot)?;
+    std::io::copy(&mut decoded, &mut out).or_io(cannot)?;
+    Ok(Source::Tar(raw.into()))
 }
 
 /// True for a path, or one below it, that is excluded.

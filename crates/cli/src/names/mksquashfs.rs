@@ -6,9 +6,9 @@ use super::pseudo::{Defaults, Pseudo};
 use super::squash::{self, Metadata};
 use super::teller::{Form, Teller};
 use super::users::Ids;
-use super::{actions, sources, trees, usage};
+use super::{actions, block_list, sources, streamed, trees, usage};
 use crate::out::Outcome;
-use packfs::source::{Loaded, Selection, Shape, Whiteouts, shape_tree};
+use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, shape_tree};
 use packfs::{
     Error, MadeAt, NodeKind, Pack, PackOptions, PackReport, Progress, Result, ResultExt, Timestamp,
 };
@@ -57,12 +57,8 @@ const ROWS: &[Row] = &[
     acts("-context-file", Takes::One),
     acts("-mount-point", Takes::One),
     acts("-fs-config-file", Takes::One),
-    refused(
-        "-android-fs-config",
-        Takes::Nothing,
-        "give -fs-config-file: packfs has no table of Android's users",
-    ),
-    refused("-block-map", Takes::One, "packfs info --space lists the blocks of an image"),
+    acts("-android-fs-config", Takes::Nothing),
+    acts("-block-map", Takes::One),
     ignored("-product-out -t -whitelist", Takes::One),
 ];
 
@@ -86,10 +82,15 @@ pub fn run(args: &[OsString]) -> Outcome {
     if let Some(outcome) = usage::squash("mksquashfs", &given, &[squash::ROWS, ROWS]) {
         return outcome;
     }
+    if let Some(file) = given.last("-fix") {
+        return streamed::fix(Path::new(file)).map(|()| ExitCode::SUCCESS);
+    }
     let mut sources: Vec<PathBuf> = given.operands.iter().map(PathBuf::from).collect();
     let Some(image) = sources.pop().filter(|_| !sources.is_empty()) else {
         return Err(Error::usage("SYNTAX: mksquashfs source1 source2 ... FILESYSTEM [OPTIONS]"));
     };
+    // A pipe gets a whole image, too: it is written when it is complete.
+    let image = if given.has("-stream") { PathBuf::from("-") } else { image };
     let mut excludes: Vec<Vec<u8>> = given.all("-e").map(|text| text.as_bytes().to_vec()).collect();
     read_excludes(&given, &mut excludes)?;
     let is_tar = given.has("-tar");
@@ -102,10 +103,14 @@ pub fn run_star(args: &[OsString]) -> Outcome {
     if let Some(outcome) = usage::squash("sqfstar", &given, &[STAR_ROWS, squash::ROWS]) {
         return outcome;
     }
+    if let Some(file) = given.last("-fix") {
+        return streamed::fix(Path::new(file)).map(|()| ExitCode::SUCCESS);
+    }
     if given.operands.is_empty() {
         return Err(Error::usage("SYNTAX: sqfstar [OPTIONS] FILESYSTEM [list of exclude dirs/files]"));
     }
     let image = PathBuf::from(given.operands.remove(0));
+    let image = if given.has("-stream") { PathBuf::from("-") } else { image };
     let mut excludes: Vec<Vec<u8>> = given.operands.iter().map(|text| text.as_bytes().to_vec()).collect();
     read_excludes(&given, &mut excludes)?;
     Job { given, sources: Vec::new(), image, excludes, is_tar: true, is_star: true }.run()
@@ -125,7 +130,7 @@ fn read_excludes(given: &Given, excludes: &mut Vec<Vec<u8>>) -> Result<()> {
 impl Job {
     fn run(&self) -> Outcome {
         self.refuse_to_append()?;
-        let is_quiet = self.given.has("-quiet");
+        let is_quiet = self.given.has("-quiet") || self.image == Path::new("-");
         let form = match () {
             () if self.given.has("-percentage") => Form::Percentage,
             () if self.given.switched("-progress", "-no-progress", !self.given.has("-info")) => Form::Bar,
@@ -217,11 +222,16 @@ impl Job {
     }
 
     fn finish(&self, loaded: Loaded, options: PackOptions, teller: &Teller) -> Result<PackReport> {
+        let offset = options.offset;
         let report = Pack::of_loaded(Arc::new(loaded), &self.image).options(options).run_with(teller)?;
         if self.given.has("-exit-on-error")
             && let Some(first) = report.skipped.first()
         {
             return Err(Error::failed(first));
+        }
+        if let Some(map) = self.given.last("-block-map") {
+            let at = self.given.last("-mount-point").map(OsStrExt::as_bytes).unwrap_or_default();
+            block_list::write(&self.image, offset, at, Path::new(map))?;
         }
         Ok(report)
     }
@@ -257,6 +267,11 @@ impl Job {
             keep_going: !self.given.has("-exit-on-error"),
             whiteouts: Some(Whiteouts::Keep),
             file_contexts: sources::file_contexts(&self.given, "-context-file", "-mount-point")?,
+            tar: TarReading {
+                ignore_zeros: self.given.has("-ignore-zeros"),
+                names: !self.given.has("-numeric-owner"),
+                ..TarReading::default()
+            },
             ..Shape::default()
         };
         if metadata.drops_xattrs() {
@@ -288,6 +303,10 @@ impl Job {
         actions: &actions::Actions,
         newest: i64,
     ) -> Result<Loaded> {
+        if self.given.has("-android-fs-config") && !self.given.has("-fs-config-file") {
+            return Err(Error::usage("-android-fs-config needs -fs-config-file")
+                .hint("packfs has no table of Android's users and permissions"));
+        }
         let (loaded, added) = actions.apply(loaded, &self.sources)?;
         let config = sources::FsConfig::of(&self.given, "-fs-config-file", "-mount-point")?;
         let drops_mounts = self.given.has("-one-file-system-x");

@@ -1,13 +1,18 @@
 //! Other tools' names: the program run as mksquashfs, unsquashfs and others reads their command
 //! lines, by one file a tool, and does the work by the library.
 //!
-//! A name counts as argument 0, without its directory and without a version behind it
-//! (`mksquashfs4`, `mksquashfs-4.6`), or behind `packfs as`.
+//! A name counts as argument 0, without its directory, without a version or `static` behind it
+//! (`mksquashfs4`, `mksquashfs-4.6`, `mksquashfs.static`), and without the name of a package before
+//! it (`squashfs-tools.mksquashfs`), or behind `packfs as`.
 
+mod action_tree;
 mod actions;
+mod block_list;
 mod cloop;
+mod compsize;
 mod cram;
 mod dump_erofs;
+mod erofs_extents;
 mod expressions;
 mod fsck_erofs;
 mod fuse;
@@ -16,14 +21,22 @@ mod hints;
 mod listing;
 mod mkfs_erofs;
 mod mksquashfs;
+mod mkzftree;
+mod moves;
+mod ng_diff;
 mod ng_glob;
 mod ng_pack;
 mod ng_read;
+mod ng_sort;
+mod ng_words;
 mod parse;
+mod programs;
 mod pseudo;
 mod selected;
 mod sources;
 mod squash;
+mod streamed;
+mod streams;
 mod superblock;
 mod teller;
 mod trees;
@@ -69,12 +82,14 @@ pub const TOOLS: &[Tool] = &[
     Tool { name: "tar2sqfs", run: ng_pack::run_tar, failed: 1 },
     Tool { name: "sqfs2tar", run: ng_read::run_tar, failed: 1 },
     Tool { name: "rdsquashfs", run: ng_read::run_read, failed: 1 },
-    Tool { name: "sqfsdiff", run: ng_read::run_diff, failed: 2 },
+    Tool { name: "sqfsdiff", run: ng_diff::run, failed: 2 },
     Tool { name: "mkfs.cramfs", run: |args| cram::run_make("mkfs.cramfs", args), failed: 8 },
     Tool { name: "mkcramfs", run: |args| cram::run_make("mkcramfs", args), failed: 8 },
     Tool { name: "fsck.cramfs", run: cram::run_check, failed: 8 },
     Tool { name: "create_compressed_fs", run: cloop::run_make, failed: 1 },
     Tool { name: "extract_compressed_fs", run: cloop::run_extract, failed: 1 },
+    Tool { name: "mkzftree", run: mkzftree::run, failed: 73 },
+    Tool { name: "compsize", run: compsize::run, failed: 1 },
     Tool { name: "snapfuse", run: |args| fuse::run("snapfuse", args), failed: 1 },
 ];
 
@@ -82,10 +97,16 @@ pub const TOOLS: &[Tool] = &[
 pub fn tool(path: &OsStr) -> Option<&'static Tool> {
     let name = Path::new(path).file_name()?.to_str()?;
     let exact = TOOLS.iter().find(|tool| tool.name == name);
-    exact.or_else(|| {
-        let is_version =
-            |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit() || b".-_v".contains(&byte));
-        TOOLS.iter().find(|tool| name.strip_prefix(tool.name).is_some_and(is_version))
+    let versioned = || TOOLS.iter().find(|tool| name.strip_prefix(tool.name).is_some_and(is_version));
+    let packaged = |tool: &&Tool| name.strip_suffix(tool.name).is_some_and(|rest| rest.ends_with('.'));
+    exact.or_else(versioned).or_else(|| TOOLS.iter().find(packaged))
+}
+
+/// True for what may stand behind a name: `4`, `-4.6.1`, `.static`, `-static-v4.6`.
+fn is_version(rest: &str) -> bool {
+    rest.split(['.', '-', '_']).all(|part| {
+        let digits = part.strip_prefix('v').unwrap_or(part);
+        part == "static" || digits.bytes().all(|byte| byte.is_ascii_digit())
     })
 }
 
@@ -128,6 +149,10 @@ mod tests {
         assert_eq!(named("/usr/bin/mksquashfs"), Some("mksquashfs"));
         assert_eq!(named("mksquashfs4"), Some("mksquashfs"));
         assert_eq!(named("unsquashfs-4.6.1"), Some("unsquashfs"));
+        assert_eq!(named("mksquashfs.static"), Some("mksquashfs"));
+        assert_eq!(named("mkfs.erofs-static-v1.9"), Some("mkfs.erofs"));
+        assert_eq!(named("/snap/bin/squashfs-tools.mksquashfs"), Some("mksquashfs"));
+        assert_eq!(named("mymksquashfs"), None);
         assert_eq!(named("packfs"), None);
         assert_eq!(named("mksquashfsx"), None);
     }

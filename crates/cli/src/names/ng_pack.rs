@@ -1,16 +1,17 @@
 //! gensquashfs and tar2sqfs of squashfs-tools-ng 1.3.
 
 use super::globs;
+use super::ng_words::words;
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, size};
 use super::pseudo::quoted;
 use super::squash::xattr;
 use super::teller::{Form, Teller};
-use super::{ng_glob, trees, usage};
+use super::{ng_glob, ng_sort, trees, usage};
 use crate::out::Outcome;
 use packfs::source::{FileContexts, Loaded, Selection, Shape, Whiteouts};
 use packfs::{
-    Error, ImagePath, MadeAt, Meta, NodeId, NodeKind, Owner, Pack, PackOptions, Result, ResultExt, Source,
-    Timestamp, Xattrs,
+    Error, ImagePath, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result, ResultExt,
+    Source, Timestamp, Xattrs,
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,7 +29,7 @@ const COMMON: &[Row] = &[
     acts("--num-jobs -j", Takes::One),
     ignored("--queue-backlog -Q", Takes::One),
     acts("--block-size -b", Takes::One),
-    ignored("--dev-block-size -B", Takes::One),
+    acts("--dev-block-size -B", Takes::One),
     acts("--defaults -d", Takes::One),
     acts("--exportable -e", Takes::Nothing),
     acts("--no-tail-packing -T", Takes::Nothing),
@@ -55,7 +56,7 @@ const GEN: &[Row] = &[
 
 const TAR: &[Row] = &[
     acts("--root-becomes -r", Takes::One),
-    ignored("--no-symlink-retarget -S", Takes::Nothing),
+    acts("--no-symlink-retarget -S", Takes::Nothing),
     ignored("--no-skip -s", Takes::Nothing),
     acts("--no-xattr -x", Takes::Nothing),
     acts("--no-keep-time -k", Takes::Nothing),
@@ -84,7 +85,8 @@ pub fn run_gen(args: &[OsString]) -> Outcome {
     let defaults = defaults(&given)?;
     packed(&given, |teller| {
         let loaded = generated(&given, defaults, teller)?;
-        let order = order(&given, &loaded)?;
+        let order =
+            given.last("--sort-file").map(|file| ng_sort::order(Path::new(file), &loaded)).transpose()?;
         Ok((loaded, order))
     })
 }
@@ -119,7 +121,34 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
             false
         }));
     }
-    packed(&given, |teller| Ok((Source::TarStdin.load(&shape, teller)?, None)))
+    packed(&given, |teller| {
+        let loaded = Source::TarStdin.load(&shape, teller)?;
+        let keeps_targets = shape.strip_prefix.is_root() || given.has("--no-symlink-retarget");
+        let loaded = if keeps_targets { loaded } else { retargeted(loaded, &shape.strip_prefix)? };
+        Ok((loaded, None))
+    })
+}
+
+/// Makes targets of symbolic links below a directory that became the root start at the root.
+fn retargeted(loaded: Loaded, root: &ImagePath) -> Result<Loaded> {
+    trees::edited(loaded, true, |_, _, edit| {
+        if let NodeKind::Symlink(target) = &mut edit.kind
+            && let Some(below) = below_root(target, root)
+        {
+            *target = below.into();
+        }
+        Ok(true)
+    })
+}
+
+/// Returns an absolute target in place of one below a directory; `None` for any other.
+fn below_root(target: &[u8], root: &ImagePath) -> Option<Vec<u8>> {
+    let names = target.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".");
+    let names: Vec<&[u8]> = names.collect();
+    let is_plain = !names.contains(&&b".."[..]);
+    let path = names.join(&b'/');
+    let rest = path.strip_prefix(root.as_bytes())?.strip_prefix(b"/")?;
+    is_plain.then(|| [b"/", rest].concat())
 }
 
 /// Returns the metadata of directories without an entry.
@@ -137,6 +166,19 @@ fn defaults(given: &Given) -> Result<Meta> {
         }
     }
     Ok(meta)
+}
+
+/// Length that images are padded to if nothing else is asked for.
+const DEVICE_BLOCK: u64 = 4096;
+
+/// Returns the length that the image is padded to a multiple of: 1 for none.
+fn device_block(given: &Given) -> Result<u64> {
+    let block = given.text("--dev-block-size")?.map(|text| size("--dev-block-size", text)).transpose()?;
+    match block.unwrap_or(DEVICE_BLOCK) {
+        _ if given.has("--no-pad") => Ok(1),
+        block if (1024..=1 << 32).contains(&block) => Ok(block),
+        _ => Err(Error::usage("Device block size must be at least 1024")),
+    }
 }
 
 /// Returns a codec of `-c` and `-X` as one of packfs.
@@ -184,10 +226,20 @@ fn packed(
         ("fragments".to_owned(), fragments.to_owned()),
         ("exports".to_owned(), if given.has("--exportable") { "on" } else { "off" }.to_owned()),
     ];
-    if given.has("--no-pad") {
+    let device_block = device_block(given)?;
+    if device_block != DEVICE_BLOCK {
         options.push(("padding".to_owned(), "none".to_owned()));
     }
     let made_at = super::when::source_date_epoch()?.unwrap_or(0);
+    let padded = |report: PackReport| -> Result<PackReport> {
+        if device_block > 1 && device_block != DEVICE_BLOCK {
+            let cannot = || format!("cannot pad {image:?}");
+            let file = std::fs::File::options().write(true).open(&image).or_io(cannot)?;
+            let len = file.metadata().or_io(cannot)?.len();
+            file.set_len(len.next_multiple_of(device_block)).or_io(cannot)?;
+        }
+        Ok(report)
+    };
     let teller = Teller::new(if given.has("--quiet") { Form::Silent } else { Form::Bar });
     let run = || {
         let (loaded, order) = load(&teller)?;
@@ -204,7 +256,7 @@ fn packed(
         };
         Pack::of_loaded(Arc::new(loaded), &image).options(options).run_with(&teller)
     };
-    let result = run();
+    let result = run().and_then(padded);
     teller.finish();
     match (result, teller.stopped()) {
         (Err(_), Some(code)) => Ok(ExitCode::from(code)),
@@ -342,66 +394,6 @@ fn pack_file(file: &Path, dir: Option<&Path>) -> Result<Vec<Vec<u8>>> {
     Ok(lines)
 }
 
-/// Splits a line at blanks outside quotes.
-fn words(line: &[u8]) -> Vec<Vec<u8>> {
-    let (mut words, mut word, mut is_quoted, mut is_word) = (Vec::new(), Vec::new(), false, false);
-    let mut bytes = line.iter().copied();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => (is_quoted, is_word) = (!is_quoted, true),
-            b'\\' if is_quoted => word.extend(bytes.next()),
-            byte if byte.is_ascii_whitespace() && !is_quoted => {
-                if is_word {
-                    words.push(std::mem::take(&mut word));
-                }
-                is_word = false;
-            }
-            byte => {
-                word.push(byte);
-                is_word = true;
-            }
-        }
-    }
-    if is_word {
-        words.push(word);
-    }
-    words
-}
-
-/// Returns the priorities of a sort file, whose lowest ones come first, as an order file.
-fn order(given: &Given, loaded: &Loaded) -> Result<Option<tempfile::NamedTempFile>> {
-    let Some(file) = given.last("--sort-file") else { return Ok(None) };
-    let text = std::fs::read(file).or_io(|| format!("cannot read {file:?}"))?;
-    let mut lines = Vec::new();
-    for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
-        if line.is_empty() || line.starts_with(b"#") {
-            continue;
-        }
-        let wrong =
-            || Error::usage(format!("sort file {file:?}: invalid entry \"{}\"", packfs::escaped(line)));
-        let mut words = words(line).into_iter();
-        let priority = words.next().and_then(|word| String::from_utf8(word).ok()?.parse::<i64>().ok());
-        let priority = priority.ok_or_else(wrong)?.saturating_neg().clamp(-32768, 32767);
-        let mut word = words.next().ok_or_else(wrong)?;
-        let mut is_glob = false;
-        if word.starts_with(b"[") {
-            is_glob = word.windows(4).any(|part| part == b"glob");
-            word = words.next().ok_or_else(wrong)?;
-        }
-        let mut walk = loaded.tree.walk();
-        while let Some((path, id)) = walk.next() {
-            let is_meant =
-                if is_glob { globs::matches(&word, path.as_bytes()) } else { path.as_bytes() == word };
-            if is_meant && id != NodeId::ROOT && matches!(loaded.tree.node(id).kind, NodeKind::File { .. }) {
-                lines.extend([b"/", path.as_bytes(), format!(" {priority}\n").as_bytes()].concat());
-            }
-        }
-    }
-    let file = tempfile::NamedTempFile::new().or_io(|| "cannot create a temporary file")?;
-    std::fs::write(file.path(), lines).or_io(|| "cannot write a temporary file")?;
-    Ok(Some(file))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -420,10 +412,5 @@ mod tests {
         assert_eq!(spec(&["-cgzip", "-Xwindow=15,huffman"]), "gzip,window=15,strategy=huffman");
         assert_eq!(spec(&["-c", "zstd", "-X", "level=3"]), "zstd:3");
         assert_eq!(spec(&[]), "xz");
-    }
-
-    #[test]
-    fn words_may_be_quoted() {
-        assert_eq!(words(br#"file "/a \"b\" c"  0644 0"#), [&b"file"[..], br#"/a "b" c"#, b"0644", b"0"]);
     }
 }

@@ -1,12 +1,12 @@
-//! sqfs2tar, rdsquashfs and sqfsdiff of squashfs-tools-ng 1.3.
+//! sqfs2tar and rdsquashfs of squashfs-tools-ng 1.3.
 
 use super::ng_pack::answered;
-use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
+use super::parse::{Given, Row, Style, Takes, acts, ignored, parse};
 use super::pseudo::quoted;
 use super::selected;
+use super::streams::Compressor;
 use super::teller::{Form, Teller};
 use crate::out::{Outcome, report};
-use packfs::check::{self, Change, DiffOptions, Side};
 use packfs::read::LoadedVolume;
 use packfs::sink::{Existing, OwnerPolicy, TarOptions, UnpackOptions};
 use packfs::{
@@ -19,16 +19,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const TAR: &[Row] = &[
-    refused("--compressor -c", Takes::One, "pipe the archive through the compressor"),
+    acts("--compressor -c", Takes::One),
     acts("--subdir -d", Takes::One),
     acts("--root-becomes -r", Takes::One),
     acts("--keep-as-dir -k", Takes::Nothing),
     acts("--no-xattr -X", Takes::Nothing),
-    refused(
-        "--no-hard-links -L",
-        Takes::Nothing,
-        "packfs unpack makes files of their own by cp --no-preserve=links",
-    ),
+    acts("--no-hard-links -L", Takes::Nothing),
     acts("--no-skip -s", Takes::Nothing),
     acts("--help -h", Takes::Nothing),
     acts("--version -V", Takes::Nothing),
@@ -46,27 +42,13 @@ const READ: &[Row] = &[
     acts("--no-sock -S", Takes::Nothing),
     acts("--no-fifo -F", Takes::Nothing),
     acts("--no-slink -L", Takes::Nothing),
-    ignored("--no-empty-dir -E", Takes::Nothing),
+    acts("--no-empty-dir -E", Takes::Nothing),
     ignored("--no-sparse -Z", Takes::Nothing),
     acts("--set-xattr -X", Takes::Nothing),
     acts("--set-times -T", Takes::Nothing),
     acts("--chmod -C", Takes::Nothing),
     acts("--chown -O", Takes::Nothing),
     acts("--quiet -q", Takes::Nothing),
-    acts("--help -h", Takes::Nothing),
-    acts("--version -V", Takes::Nothing),
-];
-
-const DIFF: &[Row] = &[
-    acts("--old -a", Takes::One),
-    acts("--new -b", Takes::One),
-    acts("--no-contents -C", Takes::Nothing),
-    acts("--no-owner -O", Takes::Nothing),
-    acts("--no-permissions -P", Takes::Nothing),
-    acts("--timestamps -T", Takes::Nothing),
-    ignored("--inode-num -I", Takes::Nothing),
-    ignored("--super -S", Takes::Nothing),
-    refused("--extract -e", Takes::One, "packfs unpack IMAGE DIR PATH extracts files"),
     acts("--help -h", Takes::Nothing),
     acts("--version -V", Takes::Nothing),
 ];
@@ -78,7 +60,10 @@ fn open(given: &Given) -> Result<Opened> {
     }
 }
 
-fn open_at(image: &OsStr) -> Result<Opened> {
+/// Opens an image.
+///
+/// Errors: those of opening; `Failed` for another format.
+pub fn open_at(image: &OsStr) -> Result<Opened> {
     let opened = packfs::OpenOptions::new().outermost().open(image)?;
     match opened.format().name() {
         "squashfs" => Ok(opened),
@@ -92,6 +77,7 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
     if answered("sqfs2tar", &given, &[TAR]) {
         return Ok(ExitCode::SUCCESS);
     }
+    let compressor = given.text("--compressor")?.map(str::parse::<Compressor>).transpose()?;
     let opened = open(&given)?;
     let teller = Teller::new(Form::Silent);
     let mut loaded = opened.load(&teller)?;
@@ -113,10 +99,14 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
     if let Some(name) = root.filter(|name| *name != b".") {
         loaded = selected::beneath(loaded, &ImagePath::parse(name)?)?;
     }
+    if given.has("--no-hard-links") {
+        loaded = selected::unlinked(loaded)?;
+    }
     let options = TarOptions { without_root: root != Some(b"."), ..TarOptions::default() };
-    let mut out = std::io::BufWriter::with_capacity(1 << 20, report::stdout_bytes()?);
-    let report = packfs::sink::write_tar(opened.engine(), &loaded, &mut out, &options, &teller)?;
-    out.flush().or_io(report::cannot_write)?;
+    let out = std::io::BufWriter::with_capacity(1 << 20, report::stdout_bytes()?);
+    let report = super::streams::written(compressor, out, |out| {
+        packfs::sink::write_tar(opened.engine(), &loaded, out, &options, &teller)
+    })?;
     if report.sockets > 0 {
         anstream::eprintln!("WARNING: {} sockets cannot be stored in a tar archive", report.sockets);
         return Ok(ExitCode::from(u8::from(given.has("--no-skip"))));
@@ -295,6 +285,7 @@ fn unpack(given: &Given, opened: &Opened, path: &ImagePath, teller: &Teller) -> 
         }
         !left_out(node.kind.file_type())
     })?;
+    let loaded = if given.has("--no-empty-dir") { selected::without_empty_dirs(loaded)? } else { loaded };
     let loaded: LoadedVolume = if path.is_root() { loaded } else { selected::below(loaded, path)? };
     let target = given.last("--unpack-root").map_or_else(|| PathBuf::from("."), PathBuf::from);
     if !given.has("--quiet") {
@@ -315,50 +306,4 @@ fn unpack(given: &Given, opened: &Opened, path: &ImagePath, teller: &Teller) -> 
     let report = packfs::sink::unpack(opened.engine(), &loaded, &target, &options, teller)?;
     report.not_restored.iter().for_each(|row| teller.warn(&row.to_string()));
     Ok(())
-}
-
-/// Runs sqfsdiff.
-pub fn run_diff(args: &[OsString]) -> Outcome {
-    let given = parse(&[DIFF], Style::Getopt, args)?;
-    if answered("sqfsdiff", &given, &[DIFF]) {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let (Some(old), Some(new)) = (given.last("--old"), given.last("--new")) else {
-        return Err(Error::usage("missing argument: --old and --new name the two images"));
-    };
-    let (old, new) = (open_at(old)?, open_at(new)?);
-    let teller = Teller::new(Form::Silent);
-    let (a, b) = (old.load(&teller)?, new.load(&teller)?);
-    let options = DiffOptions {
-        contents: !given.has("--no-contents"),
-        owners: !given.has("--no-owner"),
-        modes: !given.has("--no-permissions"),
-        times: given.has("--timestamps"),
-        nanos: false,
-        xattrs: false,
-        links: false,
-        jobs: 0,
-    };
-    let [first, second] = [(&a, &old), (&b, &new)]
-        .map(|(loaded, opened)| Side { tree: &loaded.tree, contents: &**opened.engine() });
-    let mut text = Vec::new();
-    let report = check::diff(first, second, options, &teller, &mut |difference| {
-        let path = difference.path.as_bytes();
-        let (sign, what) = match difference.change {
-            Change::OnlyInA => ("< ", ""),
-            Change::OnlyInB => ("> ", ""),
-            Change::Type(..) => ("", " has a different type"),
-            Change::Len(..) => ("", " differs in size"),
-            Change::Contents(_) => ("", " differs"),
-            Change::Mode(..) => ("", " has different permissions"),
-            Change::Owner(..) => ("", " has different ownership"),
-            Change::Mtime(..) => ("", " has a different timestamp"),
-            Change::Target(..) => ("", " has a different link target"),
-            Change::Device(..) => ("", " has a different device number"),
-            Change::Xattr(..) | Change::Link(..) => ("", " differs"),
-        };
-        text.extend([sign.as_bytes(), b"/", path, what.as_bytes(), b"\n"].concat());
-    })?;
-    report::stdout_bytes()?.write_all(&text).or_io(report::cannot_write)?;
-    Ok(ExitCode::from(u8::from(report.differences > 0)))
 }

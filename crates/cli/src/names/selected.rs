@@ -11,6 +11,34 @@ use std::collections::{HashMap, HashSet, VecDeque};
 /// Errors: those of building a tree.
 pub fn selected(
     loaded: LoadedVolume,
+    change: impl FnMut(&ImagePath, &Node, &mut Edited) -> bool,
+) -> Result<LoadedVolume> {
+    rebuilt(loaded, true, change)
+}
+
+/// Rebuilds a loaded image with a file for each hard link.
+///
+/// Errors: those of building a tree.
+pub fn unlinked(loaded: LoadedVolume) -> Result<LoadedVolume> {
+    rebuilt(loaded, false, |_, _, _| true)
+}
+
+/// Leaves out directories without any file below them.
+///
+/// Errors: those of building a tree.
+pub fn without_empty_dirs(loaded: LoadedVolume) -> Result<LoadedVolume> {
+    let (mut walk, mut full) = (loaded.tree.walk(), HashSet::new());
+    while let Some((path, id)) = walk.next() {
+        let mut above = path.clone();
+        let is_file = !loaded.tree.node(id).is_dir();
+        while is_file && above.pop() && full.insert(above.clone()) {}
+    }
+    selected(loaded, |path, node, _| !node.is_dir() || path.is_root() || full.contains(path))
+}
+
+fn rebuilt(
+    loaded: LoadedVolume,
+    links: bool,
     mut change: impl FnMut(&ImagePath, &Node, &mut Edited) -> bool,
 ) -> Result<LoadedVolume> {
     let tree = &loaded.tree;
@@ -24,7 +52,8 @@ pub fn selected(
             continue;
         }
         let node = tree.node(id);
-        let mut edit = Edited { meta: node.meta, xattrs: tree.xattrs(node.xattrs).clone() };
+        let mut edit =
+            Edited { kind: node.kind.clone(), meta: node.meta, xattrs: tree.xattrs(node.xattrs).clone() };
         if !change(path, node, &mut edit) {
             if node.is_dir() {
                 left_out = Some(path.clone());
@@ -35,10 +64,10 @@ pub fn selected(
             builder.link(path, first.clone())?;
             continue;
         }
-        if node.links > 1 && !node.is_dir() {
+        if links && node.links > 1 && !node.is_dir() {
             firsts.insert(id, path.clone());
         }
-        let built = builder.add(path, node.kind.clone(), edit.meta, edit.xattrs)?;
+        let built = builder.add(path, edit.kind, edit.meta, edit.xattrs)?;
         if let Some(inode) = loaded.inodes.get(id.index()) {
             inodes.insert(built.index(), *inode);
         }

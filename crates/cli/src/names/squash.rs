@@ -1,17 +1,13 @@
 //! Options that mksquashfs and sqfstar share, as settings of the library.
 
 use super::globs::{self, regex};
-use super::parse::{Given, Row, Takes, acts, ignored, refused, size};
+use super::parse::{Given, Row, Takes, acts, ignored, size};
 use super::users::Ids;
 use super::when;
 use packfs::source::ModeChange;
 use packfs::{Error, Meta, PackOptions, Result, Timestamp, Xattrs};
 use regex::bytes::Regex;
 use std::os::unix::ffi::OsStrExt;
-
-/// Ways of packfs in the place of what is refused.
-const FIX: &str = "packfs writes whole images to pipes: use - as FILESYSTEM";
-const STREAM: &str = "name - as FILESYSTEM: packfs writes a whole image to standard output";
 
 /// Options of both tools.
 pub const ROWS: &[Row] = &[
@@ -61,8 +57,8 @@ pub const ROWS: &[Row] = &[
     acts("-default-mode", Takes::One),
     acts("-default-uid", Takes::One),
     acts("-default-gid", Takes::One),
-    ignored("-numeric-owner", Takes::Nothing),
-    ignored("-ignore-zeros", Takes::Nothing),
+    acts("-numeric-owner", Takes::Nothing),
+    acts("-ignore-zeros", Takes::Nothing),
     acts("-p", Takes::One),
     acts("-pf", Takes::One),
     acts("-pd -pseudo-dir", Takes::One),
@@ -88,8 +84,8 @@ pub const ROWS: &[Row] = &[
     acts("-mem-default", Takes::Nothing),
     acts("-nopad", Takes::Nothing),
     acts("-offset -o", Takes::One),
-    refused("-stream", Takes::Nothing, STREAM),
-    refused("-fix", Takes::One, FIX),
+    acts("-stream", Takes::Nothing),
+    acts("-fix", Takes::One),
     acts("-version --version", Takes::Nothing),
     acts("-help -h --help", Takes::Nothing),
     acts("-help-all -ha", Takes::Nothing),

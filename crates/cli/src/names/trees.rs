@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// A node of a tree as it is changed.
 pub struct Edited {
+    /// Type and its details.
+    pub kind: NodeKind,
     /// Permissions, owner, time.
     pub meta: Meta,
     /// Extended attributes.
@@ -41,9 +43,10 @@ pub fn edited(
             builder.link(path, first.clone())?;
             continue;
         }
-        let mut edit = Edited { meta: node.meta, xattrs: tree.xattrs(node.xattrs).clone() };
+        let mut edit =
+            Edited { kind: node.kind.clone(), meta: node.meta, xattrs: tree.xattrs(node.xattrs).clone() };
         if change(path, node, &mut edit)? {
-            builder.add(path, node.kind.clone(), edit.meta, edit.xattrs)?;
+            builder.add(path, edit.kind, edit.meta, edit.xattrs)?;
             if is_linked {
                 firsts.insert(id, Some(path.clone()));
             }

@@ -94,6 +94,56 @@ fn pretended_owners_modes_and_devices_are_packed() {
 }
 
 #[test]
+fn tools_under_their_old_names_pack_and_unpack_what_is_pretended() {
+    for interposer in INTERPOSERS {
+        let fixture = Fixture::new();
+        std::fs::write(
+            fixture.path("table"),
+            "/dev/console c 600 0 0 5 1 - - -\n/dev/tty c 666 0 5 4 0 0 1 2\n/f f 640 7 8 - - - - -\n",
+        )
+        .unwrap();
+        let script = format!(
+            "{MAKE}
+            state() {{ (cd $1 && find . -exec stat --format '%n %A %u:%g %t,%T %h' '{{}}' + | sort); }}
+            as() {{ \"$packfs\" as \"$@\"; }}
+            state t > before
+            as mksquashfs t t.sqfs -quiet -no-progress
+            as mkfs.erofs --quiet -zlz4 t.erofs t
+            as gensquashfs -q -k -x -D t t.ng
+            as mksquashfs t/d t/dev t/f several.sqfs -quiet -no-progress -p '/made c 600 1 2 5 1'
+            rm t/hard && as mkcramfs -L -D table t t.cramfs
+            as unsquashfs -q -n -d out.sqfs t.sqfs > /dev/null
+            as fsck.erofs --extract=out.erofs t.erofs
+            for dir in out.sqfs out.erofs; do
+                state $dir > after
+                cmp before after || {{ diff before after; echo $dir; exit 1; }}
+            done"
+        );
+        let Some(run) = run(&fixture, interposer, &script) else { return };
+        done(&run);
+        let listed = |image: &str| fixture.run(["ls", "-lR", image]).text().to_owned();
+        for image in ["t.sqfs", "t.erofs"] {
+            let list = listed(image);
+            for row in ["brw-rw---- ", " 12/34 ", " 77/88 ", "crw-r--r-- "] {
+                assert!(list.contains(row), "{interposer:?} {image} {row}:\n{list}");
+            }
+        }
+        let list = listed("several.sqfs");
+        for row in ["drwxrwxrwx ", " 77/88 ", "brw-rw---- ", " 12/34 ", "crw------- "] {
+            assert!(list.contains(row), "{interposer:?} {row}:\n{list}");
+        }
+        let owner = fixture.run(["stat", "several.sqfs", "/"]).text().to_owned();
+        // Without -u, the user of everything that nothing is known of is root.
+        let is_told = interposer.contains(&"-u") || owner.contains("0/0") || owner.contains("root");
+        assert!(is_told, "{interposer:?}: {owner}");
+        let list = listed("t.cramfs");
+        for row in ["crw------- ", "tty1", "brw-rw---- "] {
+            assert!(list.contains(row), "{interposer:?} {row}:\n{list}");
+        }
+    }
+}
+
+#[test]
 fn an_interposer_hears_of_all_that_is_unpacked() {
     for interposer in INTERPOSERS {
         let fixture = Fixture::new();

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A folder with a tree, and the program under the names of all tools.
-struct Names {
-    fixture: Fixture,
+pub struct Names {
+    pub fixture: Fixture,
 }
 
 impl Names {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let fixture = Fixture::with_tree();
         fixture.run(["install-names", "bin"]).done();
         std::fs::create_dir_all(fixture.path("rootfs/tmp/below")).unwrap();
@@ -20,11 +20,11 @@ impl Names {
         Names { fixture }
     }
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
+    pub fn path(&self, name: &str) -> std::path::PathBuf {
         self.fixture.path(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path(name), text).unwrap();
     }
 
@@ -38,24 +38,24 @@ impl Names {
     }
 
     /// Runs packfs as a tool.
-    fn ours(&self, name: &str, line: &str) -> Run {
+    pub fn ours(&self, name: &str, line: &str) -> Run {
         self.ours_with(name, &words(line), None)
     }
 
-    fn ours_with(&self, name: &str, args: &[&str], stdin: Option<&Path>) -> Run {
+    pub fn ours_with(&self, name: &str, args: &[&str], stdin: Option<&Path>) -> Run {
         let mut command = Command::new(self.path("bin").join(name));
         command.args(args);
         self.prepared(command, stdin)
     }
 
-    fn theirs(&self, peer: &Peer, args: &[&str], stdin: Option<&Path>) -> Run {
+    pub fn theirs(&self, peer: &Peer, args: &[&str], stdin: Option<&Path>) -> Run {
         let args: Vec<&dyn AsRef<std::ffi::OsStr>> = args.iter().map(|arg| arg as _).collect();
         self.prepared(peer.command(&args), stdin)
     }
 
     /// Runs a line by both, with `OUT` for the image, and compares the trees.
     #[track_caller]
-    fn same_image(&self, peer: &Peer, name: &str, line: &str, stdin: Option<&Path>) {
+    pub fn same_image(&self, peer: &Peer, name: &str, line: &str, stdin: Option<&Path>) {
         let run = |out: &str| {
             let _ = std::fs::remove_file(self.path(out));
             let line = line.replace("OUT", out);
@@ -75,7 +75,7 @@ impl Names {
 }
 
 /// Splits a line at blanks; a word in single quotes is one.
-fn words(line: &str) -> Vec<&str> {
+pub fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for (index, part) in line.split('\'').enumerate() {
         match index % 2 {

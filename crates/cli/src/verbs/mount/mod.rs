@@ -2,6 +2,7 @@
 
 mod daemon;
 mod helper;
+mod notify;
 mod options;
 
 pub use helper::arguments;
@@ -116,6 +117,10 @@ pub struct Opts {
     #[arg(short, value_name = "OPTIONS", value_delimiter = ',')]
     options: Vec<OsString>,
 
+    /// Write `s` to this named pipe once the mount answers, or `f` if it fails
+    #[arg(long, value_name = "FILE", hide = true)]
+    notify: Option<PathBuf>,
+
     /// Serve as the background process of a mount
     #[arg(long, hide = true)]
     detached: bool,
@@ -140,10 +145,13 @@ impl Opts {
         let (Some(image), Some(dir)) = (self.image.take(), self.dir.take()) else {
             return Err(Error::usage("an image and a directory are needed"));
         };
+        let notify = self.notify.take().map(|pipe| std::path::absolute(&pipe).unwrap_or(pipe));
         let settings = self.settings()?;
         let request = Request { image, dir, settings, nested: self.nested };
         if self.detached {
-            return daemon::serve_detached(|| request.serve());
+            return notify::told(notify.as_deref(), |ready| {
+                daemon::serve_detached(|| request.serve().inspect(|_| ready()))
+            });
         }
         if !request.settings.is_fuse && packfs::mount::is_root() && request.by_kernel()? {
             return Ok(ExitCode::SUCCESS);
@@ -153,7 +161,9 @@ impl Opts {
             return Err(error.hint("omit --kernel to mount through FUSE, which needs no root"));
         }
         if self.foreground {
-            return daemon::serve(|| request.serve());
+            return notify::told(notify.as_deref(), |ready| {
+                daemon::serve(|| request.serve().inspect(|_| ready()))
+            });
         }
         daemon::start()
     }
