@@ -18,8 +18,8 @@ pub mod table;
 mod unmount;
 
 pub use fuse::{
-    DryRun, FileContents, FuseCounters, FuseMount, FuseOptions, OwnerMap, SingleFile, TraceFile, find_subdir,
-    is_stale,
+    Channel, DryRun, FileContents, FuseCounters, FuseMount, FuseOptions, OwnerMap, SingleFile, TraceFile,
+    find_subdir, is_stale,
 };
 pub use loop_device::{LoopDevice, LoopOptions};
 pub use options::MountFlags;

@@ -5,6 +5,7 @@
 //! record without its mount is removed when found, unless it was made in another mount namespace,
 //! whose table is not visible. A mount works without its record.
 
+use crate::Channel;
 use crate::table::{self, Mounted, escape, unescape};
 use packfs_core::{Error, Result, ResultExt};
 use std::fs::{self, DirBuilder};
@@ -42,6 +43,9 @@ pub struct Record {
     pub format: Option<String>,
     /// Server; `None` as for the format.
     pub server: Option<Server>,
+    /// Channel between the kernel and the server, classic or io_uring; `None` without a server
+    /// through FUSE.
+    pub channel: Option<Channel>,
     /// Time of mounting, in seconds since 1970; `None` as for the format.
     pub since: Option<u64>,
 }
@@ -59,8 +63,9 @@ pub fn write(record: &Record) -> Result<Written> {
         _ => "kernel".into(),
     };
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let channel = record.channel.map_or("none", Channel::word);
     let text = format!(
-        "{MAGIC}\nat {}\nimage {}\noffset {}\nformat {}\nserver {server}\nsince {since}\n",
+        "{MAGIC}\nat {}\nimage {}\noffset {}\nformat {}\nserver {server}\nchannel {channel}\nsince {since}\n",
         escape(&record.at),
         escape(&record.image),
         record.offset,
@@ -135,6 +140,7 @@ fn untold_record(mounted: &Mounted) -> Record {
         offset: 0,
         format: None,
         server: None,
+        channel: None,
         since: None,
     }
 }
@@ -169,6 +175,7 @@ fn read(path: &Path) -> Option<Record> {
             Some(pid) => Server::Fuse { pid: pid.parse().ok()? },
             None => Server::Kernel,
         }),
+        channel: field("channel").and_then(|word| word.parse().ok()),
         since: field("since")?.parse().ok(),
     })
 }
@@ -255,12 +262,13 @@ mod tests {
         };
         let path = folder.join(name(&gone));
         let text = format!(
-            "{MAGIC}\nat /nowhere\\040at\\040all\nimage /x\noffset 0\nformat erofs\nserver fuse 12\nsince 5\n"
+            "{MAGIC}\nat /nowhere\\040at\\040all\nimage /x\noffset 0\nformat erofs\nserver fuse 12\nchannel uring\nsince 5\n"
         );
         fs::write(&path, text).unwrap();
         let read_back = read(&path).unwrap();
         assert_eq!(read_back.at, Path::new("/nowhere at all"));
         assert_eq!(read_back.server, Some(Server::Fuse { pid: 12 }));
+        assert_eq!(read_back.channel, Some(Channel::Uring));
         assert!(list().unwrap().iter().all(|record| record.at != gone.at));
         assert!(!path.exists());
     }

@@ -186,9 +186,9 @@ pub mod json {
 #[cfg(feature = "mount")]
 pub mod mount {
     pub use packfs_mount::{
-        DryRun, FileContents, FuseCounters, FuseMount, FuseOptions, LoopDevice, LoopOptions, MountFlags,
-        OwnerMap, ReportingAllocator, SingleFile, TraceFile, Unmounter, find_subdir, is_root, is_stale,
-        kernel, loop_device, record, share_heap, table, unmount,
+        Channel, DryRun, FileContents, FuseCounters, FuseMount, FuseOptions, LoopDevice, LoopOptions,
+        MountFlags, OwnerMap, ReportingAllocator, SingleFile, TraceFile, Unmounter, find_subdir, is_root,
+        is_stale, kernel, loop_device, record, share_heap, table, unmount,
     };
 }
 

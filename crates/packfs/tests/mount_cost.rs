@@ -1,8 +1,8 @@
 //! Costs of a mount: requests, unrequested stores into the page cache, and decodes.
 
-use packfs::mount::{FuseCounters, FuseMount, FuseOptions};
+use packfs::mount::{Channel, FuseCounters, FuseMount, FuseOptions};
 use packfs::{ExtentFrom, InodeId, OpenOptions, Opened};
-use packfs_testkit::{Random, is_root, skip};
+use packfs_testkit::{Random, UringSwitch, is_root, skip};
 use rustix::fs::{Advice, fadvise};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,6 +19,25 @@ const SMALL_COUNT: usize = 60;
 /// So many jumps are not taken for a habit.
 const JUMPS_FREE: u64 = 7;
 
+/// Channels of the kernel to the server that this machine has.
+struct Routes {
+    channels: Vec<Channel>,
+    _switch: Option<UringSwitch>,
+}
+
+impl Routes {
+    fn new() -> Self {
+        let switch = UringSwitch::turn(true);
+        let uring = switch.as_ref().map(|_| Channel::Uring);
+        Routes { channels: [Channel::Classic].into_iter().chain(uring).collect(), _switch: switch }
+    }
+
+    /// Returns each format with each channel.
+    fn iter(&self) -> impl Iterator<Item = (&'static str, Channel)> {
+        FORMATS.into_iter().flat_map(|format| self.channels.iter().map(move |&channel| (format, channel)))
+    }
+}
+
 /// A mounted image of a large file and many small ones.
 struct Mounted {
     mount: FuseMount,
@@ -29,7 +48,7 @@ struct Mounted {
 
 impl Mounted {
     /// None where this machine allows no mounts. `damage` gets the image before it is mounted.
-    fn new(format: &str, damage: impl FnOnce(&Path)) -> Option<Mounted> {
+    fn new(format: &str, channel: Channel, damage: impl FnOnce(&Path)) -> Option<Mounted> {
         if !is_root() || File::options().read(true).write(true).open("/dev/fuse").is_err() {
             skip("mounting through FUSE needs root and /dev/fuse");
             return None;
@@ -50,8 +69,9 @@ impl Mounted {
         pack.run().unwrap();
         damage(&image);
         let opened = OpenOptions::new().jobs(2).kept_by_readers().open(&image).unwrap();
-        let options = FuseOptions::new(opened.volume().root(), &image);
+        let options = FuseOptions { channel, ..FuseOptions::new(opened.volume().root(), &image) };
         let mount = FuseMount::new(Arc::clone(opened.engine()), &at, &options).unwrap();
+        assert_eq!(mount.channel(), channel);
         Some(Mounted { mount, opened, source, _folder: folder })
     }
 
@@ -117,36 +137,45 @@ fn jumps() -> impl Iterator<Item = u64> + Clone {
 
 #[test]
 fn random_reads_get_whole_blocks() {
-    for format in FORMATS {
-        let Some(mounted) = Mounted::new(format, |_| {}) else { return };
+    let routes = Routes::new();
+    for (format, channel) in routes.iter() {
+        let Some(mounted) = Mounted::new(format, channel, |_| {}) else { return };
         let (big, content) = (mounted.big(), mounted.content("big"));
         for (index, offset) in jumps().enumerate() {
             let dealt_with = (index as u64 + 1).saturating_sub(JUMPS_FREE);
             let counters = mounted.jump(&big, &content, offset, dealt_with);
-            assert_eq!((counters.stores, counters.stores_left_out), (dealt_with, 0), "{format}");
+            assert_eq!((counters.stores, counters.stores_left_out), (dealt_with, 0), "{format} {channel:?}");
         }
         let (asked, decoded) = (mounted.mount.counters().requests, mounted.opened.counters().decodes);
         // Pages may lie in two clusters.
         let touched = jumps().flat_map(|offset| [offset, offset + PAGE_LEN - 1]);
         let blocks: BTreeSet<u64> = touched.map(|at| block_around(&mounted.opened, at).1.start).collect();
-        assert!(decoded <= blocks.len() as u64, "{format}: {decoded} of {}", blocks.len());
+        assert!(decoded <= blocks.len() as u64, "{format} {channel:?}: {decoded} of {}", blocks.len());
         for offset in jumps().skip(JUMPS_FREE as usize) {
             let (block, _) = block_around(&mounted.opened, offset);
             let first = block.start.next_multiple_of(PAGE_LEN);
             let end = if block.end == BIG_LEN as u64 { block.end } else { block.end / PAGE_LEN * PAGE_LEN };
-            assert!(end - first >= 4 * PAGE_LEN, "{format}: {block:?}");
+            assert!(end - first >= 4 * PAGE_LEN, "{format} {channel:?}: {block:?}");
             for offset in (first..end).step_by(PAGE_LEN as usize) {
-                assert!(page(&big, offset).unwrap() == page_of(&content, offset), "{format}: {offset}");
+                assert!(
+                    page(&big, offset).unwrap() == page_of(&content, offset),
+                    "{format} {channel:?}: {offset}"
+                );
             }
         }
-        assert_eq!(mounted.mount.counters().requests, asked, "{format}: all of it was in the page cache");
-        assert!(std::fs::read(mounted.mount.at().join("big")).unwrap() == content, "{format}");
+        assert_eq!(
+            mounted.mount.counters().requests,
+            asked,
+            "{format} {channel:?}: all of it was in the page cache"
+        );
+        assert!(std::fs::read(mounted.mount.at().join("big")).unwrap() == content, "{format} {channel:?}");
     }
 }
 
 #[test]
 fn a_damaged_block_is_not_given_and_those_around_it_are_right() {
-    for format in FORMATS {
+    let routes = Routes::new();
+    for (format, channel) in routes.iter() {
         let mut damaged = 0..0;
         let damage = |image: &Path| {
             let opened = packfs::open(image).unwrap();
@@ -155,7 +184,7 @@ fn a_damaged_block_is_not_given_and_those_around_it_are_right() {
             File::options().write(true).open(image).unwrap().write_all_at(&garbage, stored.start).unwrap();
             damaged = block;
         };
-        let Some(mounted) = Mounted::new(format, damage) else { return };
+        let Some(mounted) = Mounted::new(format, channel, damage) else { return };
         let (big, content) = (mounted.big(), mounted.content("big"));
         let mut pages: Vec<u64> = (0..BIG_LEN as u64).step_by(PAGE_LEN as usize).collect();
         let mut random = Random::new(7);
@@ -165,25 +194,26 @@ fn a_damaged_block_is_not_given_and_those_around_it_are_right() {
                 let is_damaged = offset < damaged.end && offset + PAGE_LEN > damaged.start;
                 match page(&big, offset) {
                     Ok(found) => {
-                        assert!(!is_damaged, "{format}: {offset} of {damaged:?}");
-                        assert!(found == page_of(&content, offset), "{format}: {offset}");
+                        assert!(!is_damaged, "{format} {channel:?}: {offset} of {damaged:?}");
+                        assert!(found == page_of(&content, offset), "{format} {channel:?}: {offset}");
                     }
                     Err(error) => {
-                        assert!(is_damaged, "{format}: {offset}, {damaged:?}: {error}");
+                        assert!(is_damaged, "{format} {channel:?}: {offset}, {damaged:?}: {error}");
                         assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()));
                     }
                 }
             }
         }
-        assert!(mounted.mount.counters().stores > 0, "{format}");
+        assert!(mounted.mount.counters().stores > 0, "{format} {channel:?}");
     }
 }
 
 #[test]
 fn unmounts_while_blocks_are_stored() {
-    for format in FORMATS {
+    let routes = Routes::new();
+    for (format, channel) in routes.iter() {
         for _ in 0..3 {
-            let Some(mounted) = Mounted::new(format, |_| {}) else { return };
+            let Some(mounted) = Mounted::new(format, channel, |_| {}) else { return };
             let (big, content) = (mounted.big(), mounted.content("big"));
             let unmounter = mounted.mount.unmounter();
             std::thread::scope(|scope| {
@@ -207,33 +237,35 @@ fn unmounts_while_blocks_are_stored() {
 
 #[test]
 fn small_files_cost_two_requests_each_and_no_block_is_decoded_twice() {
-    for format in FORMATS {
-        let Some(mounted) = Mounted::new(format, |_| {}) else { return };
+    let routes = Routes::new();
+    for (format, channel) in routes.iter() {
+        let Some(mounted) = Mounted::new(format, channel, |_| {}) else { return };
         let before = mounted.mount.counters().requests;
         for index in 0..SMALL_COUNT {
             let name = format!("small{index}");
             let found = std::fs::read(mounted.mount.at().join(&name)).unwrap();
-            assert!(found == mounted.content(&name), "{format}: {name}");
+            assert!(found == mounted.content(&name), "{format} {channel:?}: {name}");
         }
         let (asked, counters) = (mounted.mount.counters().requests - before, mounted.opened.counters());
         // Forgetting is told, too, whenever the kernel likes.
-        assert!(asked <= 2 * SMALL_COUNT as u64 + 10, "{format}: {asked}");
+        assert!(asked <= 2 * SMALL_COUNT as u64 + 10, "{format} {channel:?}: {asked}");
         // At the end of the walk, blocks after the last file are decoded ahead, but never
         // read.
         let needed = counters.decodes - (counters.readahead_blocks - counters.readahead_used);
         let blocks = counters.decoded_bytes / counters.decodes * needed / 20_000;
-        assert!(blocks <= SMALL_COUNT as u64 + 10, "{format}: {counters:?}");
+        assert!(blocks <= SMALL_COUNT as u64 + 10, "{format} {channel:?}: {counters:?}");
     }
 }
 
 #[test]
 fn metadata_requests_decode_no_files() {
-    for format in FORMATS {
-        let Some(mounted) = Mounted::new(format, |_| {}) else { return };
+    let routes = Routes::new();
+    for (format, channel) in routes.iter() {
+        let Some(mounted) = Mounted::new(format, channel, |_| {}) else { return };
         for index in 0..SMALL_COUNT {
             let found = std::fs::metadata(mounted.mount.at().join(format!("small{index}"))).unwrap();
             assert_eq!(found.len(), 20_000 + index as u64);
         }
-        assert_eq!(mounted.opened.counters().decodes, 0, "{format}");
+        assert_eq!(mounted.opened.counters().decodes, 0, "{format} {channel:?}");
     }
 }

@@ -22,6 +22,7 @@ mod reach;
 mod read_all;
 mod settings;
 mod snapshot;
+mod uring_switch;
 mod verdicts;
 
 pub use bytes_image::BytesImage;
@@ -40,4 +41,5 @@ pub use random::Random;
 pub use read_all::read_all;
 pub use settings::settings;
 pub use snapshot::{Compare, Row, Snapshot, snapshot_tree};
+pub use uring_switch::UringSwitch;
 pub use verdicts::{assert_found, assert_refused};

@@ -12,6 +12,9 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
+/// In the environment: the channel of mounts through FUSE.
+pub const CHANNEL: &str = "PACKFS_TEST_CHANNEL";
+
 /// A folder of its own for one test, removed at its end.
 pub struct Fixture {
     folder: TempDir,
@@ -136,7 +139,12 @@ impl Fixture {
     /// The program, to be run in the folder, with nothing on standard input.
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_packfs"));
+        let args: Vec<_> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
+        let is_served = args.iter().any(|arg| arg == "--fuse" || arg == "--foreground");
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        if let Some(channel) = std::env::var_os(CHANNEL).filter(|_| is_served) {
+            command.arg("--channel").arg(channel);
+        }
         command.env_remove("SOURCE_DATE_EPOCH").env("TZ", "UTC");
         command
     }

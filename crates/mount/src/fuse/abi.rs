@@ -53,6 +53,27 @@ pub(crate) mod init {
     pub(crate) const MAX_PAGES: u32 = 1 << 22;
     pub(crate) const CACHE_SYMLINKS: u32 = 1 << 23;
     pub(crate) const NO_OPENDIR_SUPPORT: u32 = 1 << 24;
+    /// Flag that the second word of flags is valid.
+    pub(crate) const INIT_EXT: u32 = 1 << 30;
+    /// `FUSE_OVER_IO_URING` in the second word of flags, since Linux 6.14.
+    pub(crate) const OVER_IO_URING: u32 = 1 << 9;
+}
+
+/// Commands of io_uring on the device (`enum fuse_uring_cmd`), and the memory that they refer to
+/// (`struct fuse_uring_req_header`).
+pub(crate) mod uring {
+    use std::ops::Range;
+
+    /// Command that gives an entry to the kernel.
+    pub(crate) const REGISTER: u32 = 1;
+    /// Command that answers the request of an entry, which is then free for the next one.
+    pub(crate) const COMMIT_AND_FETCH: u32 = 2;
+    /// Place of the header of a request, and then of its answer.
+    pub(crate) const IN_OUT: Range<usize> = 0..128;
+    /// Place of the arguments of a request that have a constant length.
+    pub(crate) const OP_IN: Range<usize> = 128..256;
+    /// Place of [`super::RingEntryInOut`].
+    pub(crate) const ENTRY: Range<usize> = 256..288;
 }
 
 /// Notification with bytes of a file that the kernel may cache (`enum fuse_notify_code`).
@@ -96,6 +117,12 @@ structures! {
     OutHeader = 16 { len: u32, error: i32, unique: u64 }
     /// The part of `struct fuse_init_in` that all versions have.
     InitIn = 16 { major: u32, minor: u32, max_readahead: u32, flags: u32 }
+    /// The rest of it, since 7.36.
+    InitInExt = 48 { flags2: u32, unused: [u32; 11] }
+    /// `struct fuse_uring_ent_in_out`.
+    RingEntryInOut = 32 { flags: u64, commit_id: u64, payload_len: u32, padding: u32, reserved: u64 }
+    /// `struct fuse_uring_cmd_req`.
+    RingCommand = 24 { flags: u64, commit_id: u64, queue: u16, padding: [u8; 6] }
     /// `struct fuse_init_out`.
     InitOut = 64 {
         major: u32, minor: u32, max_readahead: u32, flags: u32, max_background: u16, congestion_threshold: u16,

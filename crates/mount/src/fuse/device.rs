@@ -48,6 +48,11 @@ impl Device {
         Ok(Device::with_room(fd, self.request.len()))
     }
 
+    /// Returns another descriptor of the same connection.
+    pub(crate) fn duplicate(&self) -> io::Result<OwnedFd> {
+        io::fcntl_dupfd_cloexec(&self.fd, 0)
+    }
+
     /// Moves the connection to a descriptor number of at least `min`, if possible.
     pub(crate) fn raised(self, min: i32) -> Self {
         match io::fcntl_dupfd_cloexec(&self.fd, min) {

@@ -4,6 +4,7 @@ use super::FuseOptions;
 use super::abi::{InHeader, opcode};
 use super::device::Device;
 use super::handshake::Features;
+use super::room::Room;
 use super::served::{Answer, AnswerBuffers, Served};
 use packfs_core::{Result, ResultExt};
 use packfs_read::ReadEngine;
@@ -15,6 +16,7 @@ use zerocopy::FromBytes;
 pub struct DryRun {
     served: Served,
     buffers: AnswerBuffers,
+    contents: Vec<u8>,
     /// Sink for stores to the page cache.
     nowhere: Device,
 }
@@ -27,7 +29,12 @@ impl DryRun {
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             .or_io(|| "cannot open /dev/null")?;
         let served = Served::new(engine, options, Features::default(), None);
-        Ok(DryRun { served, buffers: AnswerBuffers::default(), nowhere: Device::new(null) })
+        Ok(DryRun {
+            served,
+            buffers: AnswerBuffers::default(),
+            contents: Vec::new(),
+            nowhere: Device::new(null),
+        })
     }
 
     /// Returns the answer to a request as read from the device, with its header, or an error
@@ -35,7 +42,8 @@ impl DryRun {
     pub fn answer(&mut self, request: &[u8]) -> Option<std::result::Result<&[u8], i32>> {
         let (header, asked) = InHeader::read_from_prefix(request).ok()?;
         let busy = self.served.busy();
-        let answer = self.served.answer(&header, asked, &mut self.buffers);
+        let answer =
+            self.served.answer(&header, asked, &mut self.buffers, &mut Room::Growing(&mut self.contents));
         if let Some(after) = self.buffers.after.take() {
             self.served.afterwards(&self.nowhere, after);
         }
@@ -43,7 +51,7 @@ impl DryRun {
         match answer {
             Ok(Answer::None) => None,
             Ok(Answer::Body) => Some(Ok(&self.buffers.body)),
-            Ok(Answer::Contents(range)) => Some(Ok(self.buffers.contents.get(range).unwrap_or_default())),
+            Ok(Answer::Contents(range)) => Some(Ok(self.contents.get(range).unwrap_or_default())),
             Err(error) => Some(Err(error.raw_os_error())),
         }
     }

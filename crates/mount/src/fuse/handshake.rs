@@ -1,13 +1,13 @@
 //! The first request: negotiation of version and features.
 
-use super::abi::{self, InitIn, InitOut, init, opcode};
+use super::abi::{self, InitIn, InitInExt, InitOut, init, opcode};
 use super::device::{Device, WRITE_LEN_MAX};
 use packfs_core::{Error, Result, ResultExt};
 use rustix::io::Errno;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Pages of a read; the kernel allows at most 256 (1 MiB) unless root raises the limit.
-const READ_PAGES_MAX: u16 = 256;
+pub(crate) const READ_PAGES_MAX: u16 = 256;
 /// Most concurrent read-ahead requests of the kernel.
 const BACKGROUND_MAX: u16 = 64;
 /// The same for a single file: more than a loop device issues.
@@ -58,20 +58,27 @@ impl InitOptions {
     }
 }
 
-/// Answers the handshake, after which requests arrive.
+/// Answers the handshake, after which requests arrive. If the kernel offers io_uring,
+/// `takes_uring` decides about it.
 ///
 /// Errors: `Unsupported` for a kernel that is too old, `Io` if it does not respond, `Failed` if the
 /// mount is gone.
-pub(crate) fn shake_hands(device: &mut Device, options: &InitOptions) -> Result<Features> {
+pub(crate) fn shake_hands(
+    device: &mut Device,
+    options: &InitOptions,
+    mut takes_uring: impl FnMut() -> bool,
+) -> Result<Features> {
     loop {
         let request = device.next().or_io(cannot)?;
         let Some(request) = request else { return Err(unmounted()) };
         let unique = request.header.unique;
-        let asked = InitIn::read_from_prefix(request.body).map(|(asked, _)| asked);
-        let asked = match (request.header.opcode, asked) {
+        let asked = InitIn::read_from_prefix(request.body);
+        let (asked, rest) = match (request.header.opcode, asked) {
             (opcode::INIT, Ok(asked)) => asked,
             _ => return Err(Error::io(cannot(), Errno::PROTO.into())),
         };
+        let flags2 = InitInExt::read_from_prefix(rest).map_or(0, |(more, _)| more.flags2);
+        let offers_uring = asked.flags & init::INIT_EXT != 0 && flags2 & init::OVER_IO_URING != 0;
         if asked.major > abi::VERSION {
             // The kernel repeats the request in a version that we support.
             let ours = InitOut { major: abi::VERSION, minor: abi::MINOR, ..InitOut::default() };
@@ -85,7 +92,8 @@ pub(crate) fn shake_hands(device: &mut Device, options: &InitOptions) -> Result<
             return Err(Error::unsupported("FUSE", format!("{found}, {needed}")));
         }
         let flags = asked.flags & options.flags;
-        match device.reply(unique, Ok(answer(&asked, flags, options).as_bytes())) {
+        let uring = offers_uring && takes_uring();
+        match device.reply(unique, Ok(answer(&asked, flags, uring, options).as_bytes())) {
             Err(Errno::NOENT) => return Err(unmounted()),
             taken => taken.or_io(cannot)?,
         }
@@ -104,12 +112,14 @@ fn unmounted() -> Error {
     Error::failed("cannot mount: it was unmounted during the handshake")
 }
 
-fn answer(asked: &InitIn, flags: u32, options: &InitOptions) -> InitOut {
+fn answer(asked: &InitIn, flags: u32, uring: bool, options: &InitOptions) -> InitOut {
+    let (extended, flags2) = if uring { (init::INIT_EXT, init::OVER_IO_URING) } else { (0, 0) };
     InitOut {
         major: abi::VERSION,
         minor: abi::MINOR,
         max_readahead: asked.max_readahead,
-        flags,
+        flags: flags | extended,
+        flags2,
         max_background: options.background_max,
         congestion_threshold: options.background_max / 4 * 3,
         max_write: options.write_len_max,

@@ -8,6 +8,7 @@
 mod abi;
 mod attach;
 mod attributes;
+mod channel;
 mod damaged_dirs;
 mod detached;
 mod device;
@@ -21,20 +22,39 @@ mod open_files;
 mod parents;
 mod read_predictor;
 mod readahead;
+#[cfg(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    target_arch = "riscv64",
+    target_arch = "loongarch64",
+    target_arch = "powerpc64"
+))]
+mod ring;
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    target_arch = "riscv64",
+    target_arch = "loongarch64",
+    target_arch = "powerpc64"
+)))]
+#[path = "no_ring.rs"]
+mod ring;
+mod room;
 mod serve;
 mod served;
 mod single_file;
 mod stores;
 mod trace;
+mod uring;
 mod xattr;
 
+pub use channel::Channel;
 pub use dry_run::DryRun;
 pub use single_file::{FileContents, SingleFile};
 
 use crate::unmount::Unmounter;
 use crate::{MountFlags, table};
 use device::Device;
-use handshake::InitOptions;
 use packfs_core::{Error, ImagePath, Owner, Result, ResultExt};
 use packfs_format::{InodeId, InodeKind};
 use packfs_read::ReadEngine;
@@ -74,6 +94,8 @@ pub struct FuseOptions {
     pub threads: usize,
     /// File that records the paths used, in order of first use.
     pub trace: Option<TraceFile>,
+    /// Channel for requests.
+    pub channel: Channel,
 }
 
 /// Destination of a trace: the paths of files read, symbolic links followed and directories listed,
@@ -106,6 +128,7 @@ impl FuseOptions {
             idle_timeout: None,
             threads: 0,
             trace: None,
+            channel: Channel::Auto,
         }
     }
 
@@ -114,6 +137,15 @@ impl FuseOptions {
             // Some threads wait for blocks that others decode, so there are more than processors.
             0 => (2 * packfs_core::processor_count()).clamp(4, 64),
             threads => threads.min(THREADS_MAX),
+        }
+    }
+
+    /// Returns the number of threads with a ring.
+    fn ring_count(&self) -> usize {
+        match self.threads {
+            // A thread that waits for the disk leaves its queue to the others of its processor.
+            0 => (4 * packfs_core::processor_count()).clamp(4, 64),
+            _ => self.thread_count(),
         }
     }
 }
@@ -125,6 +157,7 @@ pub struct FuseMount {
     threads: Vec<JoinHandle<Result<()>>>,
     requests: Arc<AtomicU64>,
     served: Option<Arc<Served>>,
+    channel: Channel,
 }
 
 /// Counters of a mount. Values only grow.
@@ -161,6 +194,7 @@ impl FuseMount {
             threads: Vec::new(),
             requests: Arc::default(),
             served: None,
+            channel: Channel::Classic,
         });
         mount.and_then(|mount| mount.start(Device::new(fd), engine, options, trace))
     }
@@ -172,12 +206,17 @@ impl FuseMount {
         options: &FuseOptions,
         trace: Option<TraceWriter>,
     ) -> Result<Self> {
-        let features = handshake::shake_hands(&mut device, &InitOptions::of_image(options))?;
+        let (features, workers) = channel::agree(&mut device, options)?;
         readahead::widen(self.unmounter.device());
         let served = Arc::new(Served::new(engine, options, features, trace));
         self.served = Some(Arc::clone(&served));
+        if !workers.is_empty() && self.start_workers(workers, &served, &device, options.channel)? {
+            self.channel = Channel::Uring;
+        }
+        // A single thread takes the few requests that do not come through io_uring.
+        let device_count = if self.channel == Channel::Uring { 1 } else { options.thread_count() };
         let mut devices = vec![device];
-        while devices.len() < options.thread_count() {
+        while devices.len() < device_count {
             let another = devices[0].another().or_io(|| format!("cannot open {:?} again", device::PATH))?;
             devices.push(another);
         }
@@ -206,6 +245,11 @@ impl FuseMount {
     /// Returns the mount point.
     pub fn at(&self) -> &Path {
         &self.at
+    }
+
+    /// Returns the channel in use: classic or io_uring.
+    pub fn channel(&self) -> Channel {
+        self.channel
     }
 
     /// Returns the counters so far.

@@ -2,7 +2,8 @@
 
 use super::abi::{InHeader, opcode};
 use super::device::{Device, Request};
-use super::served::{Answer, AnswerBuffers, Served};
+use super::room::Room;
+use super::served::{Answer, AnswerBuffers, Served, tidy};
 use packfs_core::{Result, ResultExt};
 use rustix::io::Errno;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,18 +13,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// Errors: `Io` if the connection to the kernel fails.
 pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -> Result<()> {
-    let mut buffers = AnswerBuffers::default();
+    let (mut buffers, mut contents) = (AnswerBuffers::default(), Vec::new());
     loop {
         let next = device.next().or_io(|| "cannot read requests from the kernel")?;
         let Some(Request { header, body: asked }) = next else { return Ok(()) };
         requests.fetch_add(1, Ordering::Relaxed);
         let busy = served.busy();
-        let outcome = guarded(served, &header, asked, &mut buffers);
+        let outcome = guarded(served, &header, asked, &mut buffers, &mut Room::Growing(&mut contents));
         match outcome {
             Ok(Answer::None) => {}
             Ok(Answer::Body) => device.answer(header.unique, Ok(&buffers.body)),
             Ok(Answer::Contents(range)) => {
-                device.answer(header.unique, buffers.contents.get(range).ok_or(Errno::IO));
+                device.answer(header.unique, contents.get(range).ok_or(Errno::IO));
             }
             Err(error) => device.answer(header.unique, Err(error)),
         }
@@ -36,16 +37,18 @@ pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -
             return Ok(());
         }
         buffers.tidy();
+        tidy(&mut contents);
     }
 }
 
 /// Answers a request; a panic costs one request, not the mount.
-fn guarded(
+pub(crate) fn guarded(
     served: &Served,
     header: &InHeader,
     asked: &[u8],
     buffers: &mut AnswerBuffers,
+    room: &mut Room<'_>,
 ) -> Result<Answer, Errno> {
-    let answer = AssertUnwindSafe(|| served.answer(header, asked, buffers));
+    let answer = AssertUnwindSafe(|| served.answer(header, asked, buffers, room));
     catch_unwind(answer).unwrap_or(Err(Errno::IO))
 }

@@ -14,6 +14,7 @@ use super::listing_ends::ListingEnds;
 use super::open_files::OpenFiles;
 use super::parents::Parents;
 use super::read_predictor::ReadPredictor;
+use super::room::{PAGE_LEN, Room};
 use super::stores::{RandomRead, Stores};
 use super::trace::TraceWriter;
 use super::{FuseOptions, OwnerMap};
@@ -33,9 +34,6 @@ const NODE_MIN: u64 = 2;
 /// Longest read that is answered; the kernel requests at most 1 MiB unless root raises the limit.
 const READ_LEN_MAX: usize = 16 << 20;
 
-/// Contents are aligned to this in our memory, as in the kernel's: it copies page by page, and
-/// unaligned contents would need two of our pages for each of its own.
-const PAGE_LEN: usize = 4096;
 /// Longest answer whose buffer is kept: the longest read, and its alignment.
 const KEPT_LEN_MAX: usize = (1 << 20) + PAGE_LEN;
 
@@ -45,7 +43,7 @@ pub(crate) enum Answer {
     None,
     /// The bytes in [`AnswerBuffers::body`].
     Body,
-    /// A range of [`AnswerBuffers::contents`].
+    /// A range of the [`Room`].
     Contents(Range<usize>),
 }
 
@@ -61,8 +59,6 @@ pub(crate) enum FollowUp {
 #[derive(Default)]
 pub(crate) struct AnswerBuffers {
     pub(crate) body: Vec<u8>,
-    /// At most the longest read so far, and a page.
-    pub(crate) contents: Vec<u8>,
     /// Work to do after the answer.
     pub(crate) after: Option<FollowUp>,
 }
@@ -70,11 +66,14 @@ pub(crate) struct AnswerBuffers {
 impl AnswerBuffers {
     /// Frees buffers that only an unusual answer needed.
     pub(crate) fn tidy(&mut self) {
-        for part in [&mut self.body, &mut self.contents] {
-            if part.capacity() > KEPT_LEN_MAX {
-                *part = Vec::new();
-            }
-        }
+        tidy(&mut self.body);
+    }
+}
+
+/// Frees a buffer that only an unusual answer needed.
+pub(crate) fn tidy(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > KEPT_LEN_MAX {
+        *buffer = Vec::new();
     }
 }
 
@@ -141,6 +140,7 @@ impl Served {
         header: &InHeader,
         asked: &[u8],
         buffers: &mut AnswerBuffers,
+        room: &mut Room<'_>,
     ) -> Result<Answer, Errno> {
         let id = || self.inode_id(header.nodeid);
         if let (Some(trace), true) = (&self.trace, opcode::USES.contains(&header.opcode)) {
@@ -153,7 +153,7 @@ impl Served {
             opcode::LOOKUP => self.lookup(id()?, name(asked)?, buffers)?,
             opcode::GETATTR => self.attributes(id()?, body)?,
             opcode::READLINK => body.extend(self.volume().read_link(id()?).map_err(errno)?),
-            opcode::READ => return self.read(header.nodeid, asked, buffers).map(Answer::Contents),
+            opcode::READ => return self.read(header.nodeid, asked, room, buffers).map(Answer::Contents),
             opcode::READDIR => self.read_directory(id()?, asked, false, body)?,
             opcode::READDIRPLUS => self.read_directory(id()?, asked, true, body)?,
             opcode::GETXATTR => self.xattr(id()?, asked, body)?,
@@ -177,13 +177,17 @@ impl Served {
     pub(crate) fn afterwards(&self, device: &Device, after: FollowUp) {
         match after {
             FollowUp::Store(jump) => self.stores.store_around(device, &jump),
-            // While other threads are busy, only requested blocks are decoded.
-            FollowUp::Prepare(id) if self.busy.load(Ordering::Relaxed) <= 1 => {
-                if let Ok(file) = self.files.get(id) {
-                    file.prepare();
-                }
-            }
-            FollowUp::Prepare(_) => {}
+            FollowUp::Prepare(id) => self.prepare(id),
+        }
+    }
+
+    /// Decodes the beginning of a file that is expected to be read.
+    pub(crate) fn prepare(&self, id: InodeId) {
+        // While other threads are busy, only requested blocks are decoded.
+        if self.busy.load(Ordering::Relaxed) <= 1
+            && let Ok(file) = self.files.get(id)
+        {
+            file.prepare();
         }
     }
 
@@ -247,27 +251,24 @@ impl Served {
         self.owners.as_ref().map_or(inode.meta.owner, |owners| owners(inode.meta.owner))
     }
 
-    fn read(&self, node: u64, asked: &[u8], buffers: &mut AnswerBuffers) -> Result<Range<usize>, Errno> {
+    fn read(
+        &self,
+        node: u64,
+        asked: &[u8],
+        room: &mut Room<'_>,
+        buffers: &mut AnswerBuffers,
+    ) -> Result<Range<usize>, Errno> {
         let (asked, _) = ReadIn::read_from_prefix(asked).map_err(|_| Errno::INVAL)?;
         let file = self.files.get(self.inode_id(node)?).map_err(errno)?;
-        let contents = &mut buffers.contents;
         let len = file.len().saturating_sub(asked.offset).min(u64::from(asked.size));
-        let len = (len as usize).min(READ_LEN_MAX);
-        // Old bytes are overwritten.
-        if contents.len() < len + PAGE_LEN {
-            contents.resize(len + PAGE_LEN, 0);
-        }
-        // Any other start is correct, but slower.
-        let start =
-            Some(contents.as_ptr().align_offset(PAGE_LEN)).filter(|&start| start < PAGE_LEN).unwrap_or(0);
-        let part = contents.get_mut(start..start + len).unwrap_or_default();
+        let (range, part) = room.take((len as usize).min(READ_LEN_MAX));
         let len = file.read_at(asked.offset, part).map_err(errno)?;
         if asked.offset == 0 {
             self.read_predictor.read(node);
         } else if self.stores.are_for(&file) {
             buffers.after = Some(FollowUp::Store(RandomRead { file, node, offset: asked.offset }));
         }
-        Ok(start..start + len)
+        Ok(range.start..range.start + len)
     }
 
     /// Errors: `NXIO` beyond the end, as for `lseek(2)`.

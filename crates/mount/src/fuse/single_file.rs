@@ -83,7 +83,7 @@ impl SingleFile {
     ) -> Result<SingleFile> {
         let (requests, root) = mount_detached(source, read_only)?;
         let mut first = Device::with_room(requests, LEN_MAX as usize + HEADERS_LEN).raised(FD_MIN);
-        shake_hands(&mut first, &InitOptions::of_file(LEN_MAX))?;
+        shake_hands(&mut first, &InitOptions::of_file(LEN_MAX), || false)?;
         let mut file = SingleFile { root, stop: Arc::default(), threads: Vec::new() };
         let mut doors = vec![first];
         while doors.len() < threads {

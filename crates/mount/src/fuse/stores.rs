@@ -8,6 +8,7 @@ use super::device::Device;
 use super::open_files::OpenFile;
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, TryLockError};
 
 /// Position of a random read after other random reads.
@@ -51,6 +52,16 @@ impl Stores {
         // Counted after the lock is released.
         let count = if self.has_stored(device, read) { &self.stores } else { &self.left_out };
         count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Hands over a random read to the storing thread; skips it if that is busy.
+    pub(crate) fn hand_over(&self, stores: &SyncSender<RandomRead>, read: RandomRead) {
+        if let Err(TrySendError::Full(read) | TrySendError::Disconnected(read)) = stores.try_send(read) {
+            if !read.file.given.want(read.offset, read.file.len()) {
+                read.file.make_evictable(read.offset);
+            }
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn has_stored(&self, device: &Device, read: &RandomRead) -> bool {

@@ -81,6 +81,8 @@ pub(super) struct Mounting {
     formats: Option<Vec<String>>,
     /// A template of `{image}` and `{at}`.
     pub(super) mount: String,
+    /// A switch of the kernel that has to be on: a file that holds `Y`.
+    pub(super) switch: Option<String>,
 }
 
 /// The formats that a program decodes, and its command lines: templates of `{image}`, `{dir}`,

@@ -75,7 +75,8 @@ fn subjects() -> Subjects {
 /// be missing: Debian has no DwarFS, kernels may have no device mapper, and packfs is tested
 /// elsewhere.
 fn has_all(subjects: &Subjects) -> bool {
-    let excused = ["packfs", "packfs-fuse", "mkdwarfs", "dwarfs", "dwarfsextract", "luks"];
+    let excused =
+        ["packfs", "packfs-fuse", "packfs-fuse-uring", "mkdwarfs", "dwarfs", "dwarfsextract", "luks"];
     let missing = subjects.missing.iter().find(|missing| !excused.contains(&missing.what.as_str()));
     if let Some(missing) = missing {
         skip(&format!("{}: {}", missing.what, missing.why));

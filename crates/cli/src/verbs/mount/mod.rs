@@ -13,7 +13,7 @@ use crate::out::{Outcome, json, text};
 use options::Settings;
 use packfs::mount::kernel::KernelMount;
 use packfs::mount::record::{self, Record, Server};
-use packfs::mount::{self, FuseMount, FuseOptions, TraceFile};
+use packfs::mount::{self, Channel, FuseMount, FuseOptions, TraceFile};
 use packfs::source::IdMap;
 use packfs::{Error, ImagePath, OpenOptions, Opened, Result};
 use serde::Serialize;
@@ -98,9 +98,17 @@ pub struct Opts {
 
     /// Serve with N threads (FUSE)
     ///
-    /// The default is twice the number of processors, from 4 to 64.
+    /// The default is twice the number of processors, from 4 to 64; with io_uring, four times.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
+
+    /// Exchange requests by CHANNEL (FUSE; default: auto)
+    ///
+    /// classic is /dev/fuse. uring is io_uring, which is faster; it needs Linux 6.14, and Y in
+    /// /sys/module/fuse/parameters/enable_uring. auto takes uring if it is available, otherwise
+    /// classic. `packfs mount --list` prints the channel in use.
+    #[arg(long, value_name = "CHANNEL", hide_possible_values = true)]
+    channel: Option<Channel>,
 
     /// Record the order of first use to FILE (FUSE)
     ///
@@ -113,7 +121,7 @@ pub struct Opts {
     ///
     /// As for mount(8): nosuid, nodev, noexec, nosymfollow, allow_other, default_permissions. As
     /// the options above: fuse, kernel, offset=, subdir=, device=, uid=, gid=, owner-map=,
-    /// idle-timeout=, cache-size=, threads=, record=.
+    /// idle-timeout=, cache-size=, threads=, channel=, record=.
     #[arg(short, value_name = "OPTIONS", value_delimiter = ',')]
     options: Vec<OsString>,
 
@@ -182,6 +190,7 @@ impl Opts {
             idle_timeout: self.idle_timeout,
             cache_len: self.cache_size,
             threads: self.threads,
+            channel: self.channel,
             record: self.record.clone(),
             ..Settings::new(mount::is_root())
         };
@@ -250,7 +259,7 @@ impl Request {
         let (at, image) = (absolute(&self.dir), absolute(&self.image));
         match mount.mount(&self.dir) {
             Ok(()) => {
-                self.record(at, image, format, Server::Kernel);
+                self.record(at, image, format, Server::Kernel, None);
                 Ok(true)
             }
             Err(error) if settings.is_kernel => Err(error),
@@ -276,24 +285,34 @@ impl Request {
             owners: settings.owners(),
             idle_timeout: settings.idle_timeout,
             threads: settings.threads.map_or(0, usize::from),
+            channel: settings.channel.unwrap_or_default(),
             trace: settings.record.clone().map(|file| TraceFile { file, above: settings.subdir.clone() }),
             ..FuseOptions::new(root, &image)
         };
         let mounted = FuseMount::new(std::sync::Arc::clone(opened.engine()), &self.dir, &options)?;
         let server = Server::Fuse { pid: std::process::id() };
-        let written = self.record(mounted.at().into(), image, opened.format().name(), server);
+        let channel = Some(mounted.channel());
+        let written = self.record(mounted.at().into(), image, opened.format().name(), server, channel);
         Ok((mounted, written))
     }
 
     /// A mount works without its record, too. Both paths are absolute: nothing is looked up that
     /// might lead into the mount.
-    fn record(&self, at: PathBuf, image: PathBuf, format: &str, server: Server) -> Option<record::Written> {
+    fn record(
+        &self,
+        at: PathBuf,
+        image: PathBuf,
+        format: &str,
+        server: Server,
+        channel: Option<Channel>,
+    ) -> Option<record::Written> {
         let record = Record {
             at,
             image,
             offset: self.settings.offset,
             format: Some(format.into()),
             server: Some(server),
+            channel,
             since: None,
         };
         record::write(&record).ok()
@@ -339,7 +358,10 @@ fn list(as_json: bool) -> Outcome {
         let image = packfs::escaped(record.image.as_os_str().as_bytes()).to_string();
         let server = match record.server {
             Some(Server::Kernel) => "kernel".to_owned(),
-            Some(Server::Fuse { pid }) => format!("fuse, process {pid}"),
+            Some(Server::Fuse { pid }) => match record.channel {
+                Some(Channel::Uring) => format!("fuse, process {pid}, io_uring"),
+                _ => format!("fuse, process {pid}"),
+            },
             None => "fuse".to_owned(),
         };
         let format = record.format.as_deref().unwrap_or("unknown");
@@ -365,6 +387,8 @@ pub struct Document<'a> {
     server: &'static str,
     /// Process that serves through FUSE.
     pid: Option<u32>,
+    /// Channel of requests through FUSE: `classic` (`/dev/fuse`) or `uring` (io_uring).
+    channel: Option<&'static str>,
     /// Time of mounting, in seconds since 1970.
     since: Option<u64>,
 }
@@ -385,6 +409,7 @@ impl<'a> From<&'a Record> for Document<'a> {
             format: record.format.as_deref(),
             server,
             pid,
+            channel: record.channel.map(Channel::word),
             since: record.since,
         }
     }

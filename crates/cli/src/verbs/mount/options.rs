@@ -1,7 +1,7 @@
 //! Settings of a mount: options of the command line, and words of `-o` as in `/etc/fstab`.
 
 use crate::out::text;
-use packfs::mount::{MountFlags, OwnerMap};
+use packfs::mount::{Channel, MountFlags, OwnerMap};
 use packfs::source::IdMap;
 use packfs::{Error, ImagePath, Owner, Result};
 use std::ffi::OsStr;
@@ -32,6 +32,7 @@ pub struct Settings {
     pub idle_timeout: Option<Duration>,
     pub cache_len: Option<u64>,
     pub threads: Option<u16>,
+    pub channel: Option<Channel>,
     pub record: Option<PathBuf>,
 }
 
@@ -54,6 +55,7 @@ impl Settings {
             idle_timeout: None,
             cache_len: None,
             threads: None,
+            channel: None,
             record: None,
         }
     }
@@ -111,6 +113,7 @@ impl Settings {
                 let count = text.parse().ok().filter(|count| (1..=256).contains(count));
                 self.threads = Some(count.ok_or_else(|| wrong("1 to 256 are allowed".into()))?);
             }
+            "channel" => self.channel = Some(text.parse()?),
             "record" => self.record = Some(OsStr::from_bytes(value).into()),
             _ if is_for_others(key) => {}
             _ => return Err(unknown(key)),
@@ -129,6 +132,7 @@ impl Settings {
             (self.idle_timeout.is_some(), "idle-timeout"),
             (self.cache_len.is_some(), "cache-size"),
             (self.threads.is_some(), "threads"),
+            (self.channel.is_some(), "channel"),
             (self.record.is_some(), "record"),
             (self.is_fuse, "fuse"),
         ];
@@ -194,7 +198,7 @@ fn is_for_others(word: &str) -> bool {
 
 fn unknown(word: &str) -> Error {
     let known = "nosuid, nodev, noexec, nosymfollow, allow_other, default_permissions, fuse, kernel, offset=, subdir=, \
-                 device=, uid=, gid=, owner-map=, idle-timeout=, cache-size=, threads=, record=";
+                 device=, uid=, gid=, owner-map=, idle-timeout=, cache-size=, threads=, channel=, record=";
     Error::usage(format!("unknown mount option {word}")).hint(format!("known options: {known}"))
 }
 
@@ -247,6 +251,8 @@ mod tests {
             "offset=x",
             "uid=root",
             "threads=0",
+            "channel=pipe",
+            "kernel,channel=auto",
             "idle-timeout=0",
             "subdir=..",
             "kernel,uid=1",

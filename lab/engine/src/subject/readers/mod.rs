@@ -8,7 +8,7 @@ use std::path::Path;
 use packfs::Result;
 
 use super::Installed;
-use super::table::{Mounting, TABLE};
+use super::table::{Mounting, Row, TABLE};
 use super::template::{call, word};
 use crate::process::Confinement;
 use crate::results::Missing;
@@ -49,10 +49,23 @@ pub(super) fn find(packfs: &Path) -> Vec<Result<Reader, Missing>> {
         found.map(|Installed { name, program, kind }| Reader { name, program, kind: Mounts(Some(kind)) })
     };
     let own = TABLE.own_readers.iter();
-    let own = own.map(|row| need_fuse(&row.name).and_then(|()| served(row.find_own(packfs))));
+    let own = own.map(|row| {
+        need_fuse(&row.name)?;
+        need_switch(row)?;
+        served(row.find_own(packfs))
+    });
     let rivals = TABLE.readers.iter();
     let rivals = rivals.map(|row| need_fuse(&row.name).and_then(|()| served(row.find())));
     std::iter::once(kernel::find()).chain(own).chain(rivals).collect()
+}
+
+/// Checks that the kernel's switch for a server is on.
+fn need_switch(row: &Row<Mounting>) -> Result<(), Missing> {
+    let Some(switch) = &row.kind.switch else { return Ok(()) };
+    match std::fs::read_to_string(switch) {
+        Ok(text) if text.trim() == "Y" => Ok(()),
+        _ => Err(Missing { what: row.name.clone(), why: format!("{switch} is not Y") }),
+    }
 }
 
 /// Checks that this machine has FUSE, and that the user may use it.
