@@ -16,8 +16,8 @@ use crate::{metadata, mutate, shell, workspace};
 pub const HELP: &str = "\
 Usage: cargo xtask fuzz [PROPERTY...] [OPTIONS]
 
-  PROPERTY            open walk read check extract repack fuse tar manifest decode lzma recovery
-                      verity signature fs-verity [all]
+  PROPERTY            open walk read check extract repack merge fuse tar manifest decode lzma
+                      recovery verity signature fs-verity [all]
   --seconds N         seconds for each property, or for each of its turns with --minutes [60]
   --minutes N         minutes for all properties: they take turns, and findings do not end the run
   --timeout N         maximum seconds for one input [10]
@@ -27,13 +27,14 @@ Needs a C++ compiler for libFuzzer. Inputs with new coverage are kept in fuzz/co
 fuzz/findings. Prints a table at the end.";
 
 /// All properties, in the order of fuzzing.
-const PROPERTIES: [&str; 15] = [
+const PROPERTIES: [&str; 16] = [
     "open",
     "walk",
     "read",
     "check",
     "extract",
     "repack",
+    "merge",
     "fuse",
     "tar",
     "manifest",

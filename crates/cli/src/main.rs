@@ -58,6 +58,7 @@ verbs! {
     #[command(visible_aliases = ["create", "convert"])]
     Pack(Box<pack::Opts>),
     Repack(Box<repack::Opts>),
+    Merge(Box<merge::Opts>),
     #[command(visible_alias = "extract")]
     Unpack(unpack::Opts),
     Tar(tar::Opts),

@@ -23,7 +23,7 @@ fn row<T: JsonSchema>(name: &'static str, command: &'static str, is_array: bool)
     Row { name, command, is_array, schema: T::json_schema }
 }
 
-fn rows() -> [Row; 17] {
+fn rows() -> [Row; 18] {
     [
         row::<ls::Entry<'_>>("ls", "ls", true),
         row::<stat::Document<'_>>("stat", "stat", true),
@@ -32,6 +32,7 @@ fn rows() -> [Row; 17] {
         row::<info::Scanned<'_>>("info-scan", "info --scan", false),
         row::<info::Compressed<'_>>("info-compression", "info --compression", true),
         row::<pack::Document<'_>>("pack", "pack", false),
+        row::<merge::Document<'_>>("merge", "merge", false),
         row::<packfs::sink::UnpackReport>("unpack", "unpack", false),
         row::<check::Document<'_>>("check", "check", false),
         row::<diff::Document<'_>>("diff", "diff", false),

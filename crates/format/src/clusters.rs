@@ -206,6 +206,10 @@ pub enum ClusterForm {
     /// short. Each of the blocks is a cluster of its own where a format's plain clusters are one
     /// block.
     Plain,
+    /// Bytes as they are, in one block, rotated so that each has the same offset in it as in the
+    /// file's. Only in merged images, whose files were interlaced one by one; see
+    /// [`ClusterPlan::interlaced`].
+    Rotated,
     /// Compressed, as [`ClusterStorage::recipe`] says; the file's bytes are all that it decodes to.
     /// Clusters with the same offset are one stored cluster.
     Compressed,

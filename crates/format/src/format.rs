@@ -4,7 +4,7 @@ use crate::{
     Blocks, Capabilities, Clusters, Coding, DataKind, OpenOption, Opening, OptionRow, Placed, Plan, Section,
     Volume,
 };
-use packfs_core::{Goal, Image, NodeId, Result, Tree};
+use packfs_core::{Error, Goal, Image, NodeId, Result, Tree};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -145,6 +145,29 @@ pub trait Format: Send + Sync {
     /// Errors: `Usage` for settings out of range (saying what is allowed), `Unsupported` for a
     /// read-only format.
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>>;
+
+    /// Prepares an image that holds the stored data of other images of the format. Its plan has no
+    /// files.
+    ///
+    /// Errors: `Usage` for images whose data cannot lie in one image, naming both; `Unsupported`
+    /// for a format, or a feature of an image, that cannot be merged.
+    fn merger(&self, merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
+        let _ = merging;
+        let error = Error::unsupported("request", format!("cannot merge {} images", self.name()));
+        Err(error.hint("packfs merges SquashFS 4.0 and EROFS images"))
+    }
+}
+
+/// Images to merge.
+pub struct Merging<'a> {
+    /// The images, of one format.
+    pub volumes: Vec<&'a dyn Volume>,
+    /// When the new image was made, seconds since 1970.
+    pub made_at: i64,
+    /// Files for the data, if the new image is not to hold it.
+    pub data_files: Vec<DataFile>,
+    /// True if the new image also holds these files, at the places that it gives to them.
+    pub is_flat: bool,
 }
 
 /// Wrapping of a single image, by a format that holds one image instead of a tree.

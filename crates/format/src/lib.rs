@@ -29,6 +29,7 @@ mod opening;
 mod options;
 mod plan;
 mod space;
+mod stored;
 mod volume;
 
 pub use block_cache::BlockCache;
@@ -49,8 +50,8 @@ pub use extents::Extents;
 pub use facts::{Fact, FactValue, Facts, Finding, Severity, SpaceOwner};
 pub use faults::{FaultPlace, TRUNCATED};
 pub use format::{
-    AnyLayout, DataFile, Format, FormatInfo, Layout, LinuxDriver, Magic, Makes, PackFormat, PackSettings,
-    Rung, Wrapping,
+    AnyLayout, DataFile, Format, FormatInfo, Layout, LinuxDriver, Magic, Makes, Merging, PackFormat,
+    PackSettings, Rung, Wrapping,
 };
 pub use kernel_reads::{KernelBlock, KernelCache, KernelRead, KernelReads};
 pub use name_index::NameIndex;
@@ -59,6 +60,7 @@ pub use opening::{OpenOption, Opening};
 pub use options::{OptionField, OptionRow, SWITCH, Values, unknown_option};
 pub use plan::{DataKind, FileJob, FilePlace, Placed, Plan, Section};
 pub use space::{Claims, space_owners};
+pub use stored::{AnyStored, StoredBlocks, StoredClusters};
 pub use volume::{
     DirCursor, DirEntry, Extent, ExtentFrom, InnerImage, Inode, InodeId, InodeKind, StoredExtent, Volume,
 };

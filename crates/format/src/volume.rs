@@ -1,6 +1,6 @@
 //! An opened image: plain facts about its nodes, names and extents. It never decodes file data.
 
-use crate::{Coding, Facts, Finding, FormatInfo, KernelReads, SpaceOwner};
+use crate::{AnyStored, Coding, Facts, Finding, FormatInfo, KernelReads, SpaceOwner};
 use packfs_codec::{Algorithm, BlockRef};
 use packfs_core::{DeviceNumber, Error, FileType, Image, Meta, Result, Xattrs, len_of, range_at, u32_of};
 use std::ops::{ControlFlow, Range};
@@ -304,6 +304,11 @@ pub trait Volume: Send + Sync {
     /// Returns the length of the image with the padding of its format; `None` if the image does not
     /// record it.
     fn image_len(&self) -> Option<u64>;
+
+    /// Returns the data as it is stored, if another image of the format can hold it as it is.
+    fn stored(&self) -> Option<AnyStored<'_>> {
+        None
+    }
 
     /// Returns the encoding of its blocks, if they may be copied into another image of the format.
     fn coding(&self) -> Option<Coding> {

@@ -17,6 +17,10 @@ pub enum Breach {
     RepackDiffers(String),
     /// Packing what had been read without an error failed.
     RepackFailed(String),
+    /// An image that was merged holds another tree.
+    MergeDiffers(String),
+    /// A merged image cannot be read.
+    MergeFailed(String),
     /// Data reported whole or genuine is not, or integrity data refers to bytes that do not exist.
     Integrity(String),
     /// More was written than there was room for, or other bytes on the way to a prefix.
@@ -32,6 +36,8 @@ impl fmt::Display for Breach {
             Breach::NotTheInput(what) => write!(f, "told as a fault of the machine: {what}"),
             Breach::RepackDiffers(what) => write!(f, "packed again, it is another tree: {what}"),
             Breach::RepackFailed(what) => write!(f, "read, but cannot be packed again: {what}"),
+            Breach::MergeDiffers(what) => write!(f, "merged, it is another tree: {what}"),
+            Breach::MergeFailed(what) => write!(f, "merged, but cannot be read: {what}"),
             Breach::Integrity(what) => write!(f, "integrity: {what}"),
             Breach::Decoder(what) => write!(f, "decoder: {what}"),
         }

@@ -1,5 +1,6 @@
 //! The image while it is written: data is appended in order, sections are written at their offsets.
 
+use crate::copy;
 use crate::destination::Destination;
 use crate::size_limit::{self, Place};
 use crate::verify::WrittenFile;
@@ -16,8 +17,8 @@ const BUFFER_LEN: usize = 1 << 20;
 const HOLE_LEN_MIN: u64 = 64 << 10;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// Output of an image.
-pub(crate) struct Output {
+/// Output of an image: a file renamed when it is complete, a block device, or a pipe.
+pub struct Output {
     file: File,
     destination: Destination,
     /// Start of the image in the file.
@@ -35,6 +36,8 @@ pub(crate) struct Output {
 impl Output {
     /// Creates the output for `path`; file data starts `position` bytes after the start of the
     /// image.
+    ///
+    /// Errors: `Usage` for what is no file, device or pipe, `Io`.
     pub(crate) fn create(path: &Path, place: &Place, position: u64, progress: &dyn Progress) -> Result<Self> {
         let (mut destination, file) = Destination::open(path)?;
         let file = destination.stage(file, place, progress)?;
@@ -49,8 +52,34 @@ impl Output {
         Ok(Output { file, destination, base, position, end: position, buffer, len_max, stops_early })
     }
 
+    /// Creates the output for `path`, of which sections are written first and data later; those from
+    /// `position` on come in order.
+    ///
+    /// Errors: `Usage` for what is no file, device or pipe, `Io`.
+    pub fn of_parts(path: &Path, position: u64, progress: &dyn Progress) -> Result<Self> {
+        Output::create(path, &Place::default(), position, progress)
+    }
+
+    /// Copies bytes of another file to `offset`, without reading them where the system can: file
+    /// systems that share blocks do so if both offsets have the same remainder by their block.
+    /// Returns the number of bytes copied; the rest has to be written.
+    ///
+    /// Errors: `Io` if the disk is full or fails, and those of [`Output::write_at`].
+    pub fn copy_range(&self, offset: u64, from: &File, from_offset: u64, len: u64) -> Result<u64> {
+        if self.len_max.is_some() || self.destination.len().is_some() {
+            return Ok(0);
+        }
+        copy::range(from, from_offset, &self.file, self.base + offset, len)
+            .or_io(|| format!("cannot write {}", self.destination.name()))
+    }
+
+    /// True if bytes that are not written are those of the old contents.
+    pub fn is_in_place(&self) -> bool {
+        self.destination.is_in_place()
+    }
+
     /// Returns the name of the destination, for messages.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         self.destination.name()
     }
 
@@ -96,7 +125,8 @@ impl Output {
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<()> {
+    /// Writes what was appended.
+    pub fn flush(&mut self) -> Result<()> {
         let buffer = std::mem::take(&mut self.buffer);
         self.write_at(self.position - buffer.len() as u64, &buffer)?;
         self.buffer = buffer;
@@ -105,7 +135,7 @@ impl Output {
     }
 
     /// Writes a section of the format at its offset.
-    pub(crate) fn write_section(&mut self, section: &Section) -> Result<()> {
+    pub fn write_section(&mut self, section: &Section) -> Result<()> {
         if section.offset == self.position {
             return self.append(&section.bytes);
         }
@@ -115,7 +145,10 @@ impl Output {
         Ok(())
     }
 
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+    /// Writes bytes at an offset, past what was appended.
+    ///
+    /// Errors: `Io`; `TooLarge` for bytes beyond the end of a device.
+    pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let start = self.base + offset;
         let end = offset + bytes.len() as u64;
         if self.len_max.is_some_and(|len_max| end > len_max) {
@@ -131,9 +164,14 @@ impl Output {
         size_limit::check(len, self.len_max, &self.destination.name(), is_whole)
     }
 
+    /// Notes that the image is at least so long.
+    pub fn reach(&mut self, len: u64) {
+        self.end = self.end.max(len);
+    }
+
     /// Pads the image with zeros to a multiple of `padding`, and returns its length. Nothing is
     /// appended afterwards.
-    pub(crate) fn end(&mut self, padding: u64) -> Result<u64> {
+    pub fn end(&mut self, padding: u64) -> Result<u64> {
         self.flush()?;
         let len = self.end.next_multiple_of(padding.max(1));
         self.check_len(len, true)?;
@@ -145,12 +183,12 @@ impl Output {
     }
 
     /// Replaces a part of the completed image.
-    pub(crate) fn overwrite(&mut self, section: &Section) -> Result<()> {
+    pub fn overwrite(&mut self, section: &Section) -> Result<()> {
         self.write_at(section.offset, &section.bytes)
     }
 
     /// Returns the completed image for reading.
-    pub(crate) fn written(&self) -> WrittenFile<'_> {
+    pub fn written(&self) -> WrittenFile<'_> {
         WrittenFile { file: &self.file, name: self.name(), start: self.base, len: self.end }
     }
 
@@ -160,7 +198,7 @@ impl Output {
     }
 
     /// Moves the completed image to its destination.
-    pub(crate) fn finish(mut self, sync: bool) -> Result<()> {
+    pub fn finish(mut self, sync: bool) -> Result<()> {
         self.destination.finish(&self.file, self.base, self.end, sync)
     }
 }

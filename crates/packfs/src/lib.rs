@@ -93,6 +93,8 @@ mod compression;
 #[cfg(feature = "pack")]
 mod detect;
 mod foreign;
+#[cfg(feature = "merge")]
+mod merge;
 mod nested;
 mod open_with;
 mod opened;
@@ -114,6 +116,8 @@ pub use compression::{CodecUse, Compression, CompressionCount};
 #[cfg(feature = "pack")]
 pub use detect::Source;
 pub use foreign::Foreign;
+#[cfg(feature = "merge")]
+pub use merge::{Merge, Merged, merge};
 pub use nested::{Choice, Layer};
 pub use opened::{OpenOptions, Opened, open, open_bytes, open_reader};
 #[cfg(feature = "pack")]
@@ -138,6 +142,8 @@ pub use packfs_format::{
     Inode, InodeId, InodeKind, KernelBlock, KernelCache, KernelRead, KernelReads, LinuxDriver, Magic, Makes,
     OptionRow, PackSettings, Severity, SpaceOwner, Volume,
 };
+#[cfg(feature = "merge")]
+pub use packfs_merge::{DataPlace, MergeReport, OnConflict};
 #[cfg(feature = "pack")]
 pub use packfs_pack::{
     Class, ClassRow, Effort, Gain, Machine, Order, PackReport, Section, StageTime, WalkReads,

@@ -9,6 +9,7 @@ pub mod info;
 pub mod lab;
 pub mod ls;
 pub mod man;
+pub mod merge;
 pub mod mount;
 pub mod pack;
 pub mod protect;

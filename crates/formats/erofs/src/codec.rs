@@ -44,6 +44,11 @@ pub(crate) fn need(algorithm: Algorithm) -> Need {
     Need::new(format!("codec {}", name(algorithm)), since, "codec lz4hc")
 }
 
+/// Returns the recipe of clusters of two algorithms, by their numbers, in a merged image.
+pub(crate) fn recipe_of(first: u8, second: u8) -> u16 {
+    u16::from(first).saturating_mul(4).saturating_add(second.into())
+}
+
 /// Codecs of clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Codecs {

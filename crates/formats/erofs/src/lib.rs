@@ -53,8 +53,8 @@ mod xattr;
 
 use packfs_core::{Goal, Image, Result};
 use packfs_format::{
-    Format, FormatInfo, LinuxDriver, Magic, Makes, OpenOption, Opening, PackFormat, PackSettings, Rung,
-    Volume,
+    Format, FormatInfo, LinuxDriver, Magic, Makes, Merging, OpenOption, Opening, PackFormat, PackSettings,
+    Rung, Volume,
 };
 use std::sync::Arc;
 
@@ -109,5 +109,9 @@ impl Format for Erofs {
 
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
         pack::packer(settings)
+    }
+
+    fn merger(&self, merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
+        pack::merge::merger(merging)
     }
 }

@@ -5,7 +5,8 @@ use crate::kernel_reads::Reads;
 use crate::reader::Reader;
 use packfs_core::{Error, FileType, Image, Result, Xattrs};
 use packfs_format::{
-    Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, KernelReads, SpaceOwner, Volume,
+    AnyStored, Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, KernelReads, SpaceOwner,
+    Volume,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -88,6 +89,10 @@ impl Volume for ErofsVolume {
     fn data_image(&self) -> Option<Arc<dyn Image>> {
         let is_alone = !self.0.joined.has_devices() && self.0.metabox.is_none();
         (!is_alone).then(|| Arc::clone(&self.0) as _)
+    }
+
+    fn stored(&self) -> Option<AnyStored<'_>> {
+        Some(AnyStored::Clusters(&*self.0))
     }
 
     fn coding(&self) -> Option<Coding> {

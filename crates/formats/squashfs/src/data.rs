@@ -122,6 +122,21 @@ pub(crate) fn each_stored_block<R: Records>(
     file: &RawFile,
     mut visit: impl FnMut(StoredData),
 ) -> Result<()> {
+    each_block(records, raw, file, |_, stored| {
+        if stored.len > 0 {
+            visit(stored);
+        }
+    })
+}
+
+/// Calls `visit` for each of a file's blocks, in file order, with its length in the file; of a hole
+/// nothing is stored.
+pub(crate) fn each_block<R: Records>(
+    records: &R,
+    raw: &RawInode,
+    file: &RawFile,
+    mut visit: impl FnMut(u32, StoredData),
+) -> Result<()> {
     let words = word_count(records, file);
     if words == 0 {
         return Ok(());
@@ -135,13 +150,21 @@ pub(crate) fn each_stored_block<R: Records>(
         let word = records.size_word(&mut cursor)?;
         let len = block_len.min(file.file_size.saturating_sub(index.saturating_mul(block_len)));
         let (from, stored_len) = block_source(records, word, u32_of(len), data_at, place)?;
-        if stored_len > 0 {
-            let compressed = matches!(from, ExtentFrom::Block { .. });
-            visit(StoredData { len: u32_of(stored_len), compressed });
-        }
+        let compressed = matches!(from, ExtentFrom::Block { .. });
+        visit(u32_of(len), StoredData { len: u32_of(stored_len), compressed });
         data_at = data_at.saturating_add(stored_len);
     }
     Ok(())
+}
+
+/// Every row of the fragment table, checked: start and length in the image.
+pub(crate) fn fragment_rows<R: Records>(records: &R) -> Result<Vec<(u64, StoredData)>> {
+    let mut rows = Vec::new();
+    records.each_fragment_row(|_, row| {
+        rows.push(check_fragment(records, row, Place::at("fragment", row.start_block))?);
+        Ok(())
+    })?;
+    Ok(rows)
 }
 
 /// Checks that data lies where data may lie.

@@ -6,6 +6,7 @@ mod fs_verity;
 mod fuse;
 mod image;
 mod manifest;
+mod merge;
 pub(crate) mod recovery;
 mod signature;
 mod tar;
@@ -19,6 +20,7 @@ pub use fs_verity::fs_verity;
 pub use fuse::fuse;
 pub use image::{check, extract, open, read_all, repack, walk};
 pub use manifest::manifest;
+pub use merge::merge;
 pub use recovery::recovery;
 pub use signature::signature;
 pub use tar::tar;
@@ -36,13 +38,14 @@ pub struct Property {
 }
 
 /// All of them.
-pub const PROPERTIES: [Property; 15] = [
+pub const PROPERTIES: [Property; 16] = [
     Property { name: "open", input: Input::Image, holds: open },
     Property { name: "walk", input: Input::Image, holds: walk },
     Property { name: "read", input: Input::Image, holds: read_all },
     Property { name: "check", input: Input::Image, holds: check },
     Property { name: "extract", input: Input::Image, holds: extract },
     Property { name: "repack", input: Input::Image, holds: repack },
+    Property { name: "merge", input: Input::Image, holds: merge },
     Property { name: "fuse", input: Input::Requests, holds: fuse },
     Property { name: "tar", input: Input::Tar, holds: tar },
     Property { name: "manifest", input: Input::Manifest, holds: manifest },

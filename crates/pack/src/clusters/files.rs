@@ -62,7 +62,7 @@ impl Rows {
             let goes_on = match row.form {
                 ClusterForm::Hole => true,
                 ClusterForm::Plain => last.offset + last.len == row.offset,
-                ClusterForm::Compressed | ClusterForm::CompressedPart => false,
+                ClusterForm::Rotated | ClusterForm::Compressed | ClusterForm::CompressedPart => false,
             };
             if goes_on {
                 last.len += row.len;

@@ -62,20 +62,38 @@ impl Reader {
         for index in runs.range.start >> map.chunk_bits.. {
             let offset = index << map.chunk_bits;
             let len = raw.size.saturating_sub(offset).min(chunk_len);
-            let at = nth_at(map.at, index, map.row_len);
-            let (device, block) = self.chunk_row(&map, at, place)?;
-            let from = match block == low_bits(map.address_bits) {
-                true => RunFrom::Hole,
-                false => {
-                    let address = self.geometry.bytes_of(block).unwrap_or(u64::MAX);
-                    RunFrom::Stored(self.joined.locate(&self.geometry, device, address, len, place)?)
-                }
-            };
+            let found = self.chunk_place(&map, index, len, place)?;
+            let from = found.map_or(RunFrom::Hole, RunFrom::Stored);
             if runs.push(offset, len, from).is_break() {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Calls `visit` for each chunk with its length in the file and its place, if it is no hole.
+    pub(super) fn each_chunk(
+        &self,
+        raw: &RawInode,
+        visit: &mut dyn FnMut(u64, Option<u64>) -> Result<()>,
+    ) -> Result<()> {
+        let map = self.chunk_map(raw)?;
+        let place = raw.place.of("chunk map of the inode");
+        for index in 0..map.row_count(raw.size) {
+            let len = raw.size.saturating_sub(index << map.chunk_bits).min(1 << map.chunk_bits);
+            visit(len, self.chunk_place(&map, index, len, place)?)?;
+        }
+        Ok(())
+    }
+
+    /// Place of a chunk; `None` for a hole.
+    fn chunk_place(&self, map: &ChunkMap, index: u64, len: u64, place: Place) -> Result<Option<u64>> {
+        let (device, block) = self.chunk_row(map, nth_at(map.at, index, map.row_len), place)?;
+        if block == low_bits(map.address_bits) {
+            return Ok(None);
+        }
+        let address = self.geometry.bytes_of(block).unwrap_or(u64::MAX);
+        self.joined.locate(&self.geometry, device, address, len, place).map(Some)
     }
 
     /// Device and block of a row.

@@ -5,6 +5,7 @@
 
 use super::lclusters::{Entries, Entry, HeadKind};
 use super::map_header::IndexHead;
+use super::stored::{Piece, PieceForm, PieceFrom};
 use super::{RunFrom, Runs};
 use crate::corruption::{Allowed, Corruption};
 use crate::disk::*;
@@ -103,6 +104,61 @@ impl Reader {
         Ok(facts)
     }
 
+    /// Calls `visit` for each cluster of an index, in file order.
+    pub(super) fn index_pieces(
+        &self,
+        raw: &RawInode,
+        index: &IndexHead,
+        visit: &mut dyn FnMut(Piece) -> Result<()>,
+    ) -> Result<()> {
+        let mut entries = Entries::new(self, raw, index);
+        let mut head = Some(find_head(&mut entries, index, 0)?);
+        while let Some(found) = head {
+            let cluster = follow(&mut entries, index, raw.size, found)?;
+            visit(self.piece(raw, index, &entries, &cluster)?)?;
+            head = cluster.next;
+        }
+        Ok(())
+    }
+
+    fn piece(
+        &self,
+        raw: &RawInode,
+        index: &IndexHead,
+        entries: &Entries<'_>,
+        cluster: &Cluster,
+    ) -> Result<Piece> {
+        let Cluster { head, logical, .. } = cluster;
+        let is_last = logical.end == raw.size;
+        let inline_len = index.inline_len.filter(|_| is_last);
+        let from = if let Some(lower) = index.packed_at.filter(|_| is_last) {
+            // Only full indexes have room for an offset beyond 4 GiB.
+            let upper = if index.compact { 0 } else { u64::from(head.block) << 32 };
+            PieceFrom::Packed(u64::from(lower) | upper)
+        } else if let Some(inline_len) = inline_len {
+            let at = index.end();
+            self.check_inline(entries.place(), at, u64::from(inline_len))?;
+            PieceFrom::Inline(range_at(at, u64::from(inline_len)))
+        } else {
+            PieceFrom::Stored(self.stored_cluster(index, entries, cluster)?)
+        };
+        let compressed = |algorithm| PieceForm::Compressed { algorithm, partial: head.partial };
+        let form = match head.kind {
+            HeadKind::Plain => {
+                // mkfs.erofs does not rotate what it puts after the inode, though kernels rotate
+                // it back: the data is what was written, and the check tells of it.
+                let interlaced = index.interlaced && inline_len.is_none();
+                if let PieceFrom::Stored(stored) | PieceFrom::Inline(stored) = &from {
+                    self.check_plain(entries.place(), logical, stored, interlaced)?;
+                }
+                PieceForm::Plain { rotated: interlaced && self.geometry.in_block(logical.start) != 0 }
+            }
+            HeadKind::Head1 => compressed(index.algorithms[0]),
+            HeadKind::Head2 => compressed(index.algorithms[1]),
+        };
+        Ok(Piece { logical: logical.clone(), from, form })
+    }
+
     fn cluster_runs(
         &self,
         raw: &RawInode,
@@ -111,35 +167,23 @@ impl Reader {
         cluster: &Cluster,
         runs: &mut Runs<'_>,
     ) -> Result<ControlFlow<()>> {
-        let Cluster { head, logical, .. } = cluster;
-        let (offset, len) = (logical.start, len_of(logical));
-        let is_last = logical.end == raw.size;
-        if let Some(lower) = index.packed_at.filter(|_| is_last) {
-            // Only full indexes have room for an offset beyond 4 GiB.
-            let upper = if index.compact { 0 } else { u64::from(head.block) << 32 };
-            return Ok(runs.push(offset, len, RunFrom::Packed(u64::from(lower) | upper)));
+        let Piece { logical, from, form } = self.piece(raw, index, entries, cluster)?;
+        let (offset, len) = (logical.start, len_of(&logical));
+        let (stored, is_inline) = match from {
+            PieceFrom::Packed(at) => return Ok(runs.push(offset, len, RunFrom::Packed(at))),
+            PieceFrom::Inline(stored) => (stored, true),
+            PieceFrom::Stored(stored) => (stored, false),
+        };
+        match form {
+            PieceForm::Compressed { algorithm, partial } => {
+                let block: BlockRef = self.cluster_block(entries.place(), algorithm, stored, len, partial)?;
+                Ok(runs.push(offset, len, RunFrom::Block(block, 0)))
+            }
+            PieceForm::Plain { .. } | PieceForm::Hole => {
+                let interlaced = index.interlaced && !is_inline;
+                self.plain_runs(entries.place(), logical, stored, interlaced, runs)
+            }
         }
-        let stored = match index.inline_len.filter(|_| is_last) {
-            Some(inline_len) => {
-                let at = index.end();
-                self.check_inline(entries.place(), at, u64::from(inline_len))?;
-                range_at(at, u64::from(inline_len))
-            }
-            None => self.stored_cluster(index, entries, cluster)?,
-        };
-        let algorithm = match head.kind {
-            HeadKind::Plain => {
-                let logical = logical.clone();
-                // mkfs.erofs does not rotate what it puts after the inode, though kernels rotate
-                // it back: the data is what was written, and the check tells of it.
-                let interlaced = index.interlaced && index.inline_len.filter(|_| is_last).is_none();
-                return self.plain_runs(entries.place(), logical, stored, interlaced, runs);
-            }
-            HeadKind::Head1 => index.algorithms[0],
-            HeadKind::Head2 => index.algorithms[1],
-        };
-        let block: BlockRef = self.cluster_block(entries.place(), algorithm, stored, len, head.partial)?;
-        Ok(runs.push(offset, len, RunFrom::Block(block, 0)))
     }
 
     /// Returns the address of a cluster's blocks and their number.

@@ -5,6 +5,7 @@
 //! fast.
 
 use super::map_header::EncodedHead;
+use super::stored::{Piece, PieceForm, PieceFrom};
 use super::{RunFrom, Runs};
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
@@ -69,6 +70,73 @@ impl Reader {
             *last = (raw.nid, index, record.address);
         }
         Ok(())
+    }
+
+    /// Calls `visit` for each extent, in file order.
+    pub(super) fn encoded_pieces(
+        &self,
+        raw: &RawInode,
+        head: &EncodedHead,
+        visit: &mut dyn FnMut(Piece) -> Result<()>,
+    ) -> Result<()> {
+        let first_address = if head.record_len == 4 { self.summed_address(raw, head, 0)? } else { 0 };
+        let mut record = self.record(raw, head, 0, first_address)?;
+        if record.offset != 0 {
+            let fault = "the first extent does not start at 0";
+            return Err(Corruption::Fault { place: place(raw), fault }.into());
+        }
+        for following in 1..=head.count {
+            let address = record.address.saturating_add(record.stored_len());
+            let next = match following < head.count {
+                true => Some(self.record(raw, head, following, address)?),
+                false => None,
+            };
+            let end = next.map_or(raw.size, |next| next.offset);
+            if record.offset >= end || end > raw.size {
+                let fault = "extents that do not follow each other";
+                return Err(Corruption::Fault { place: place(raw), fault }.into());
+            }
+            visit(self.record_piece(raw, head, &record, record.offset..end, next.is_none())?)?;
+            match next {
+                Some(next) => record = next,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn record_piece(
+        &self,
+        raw: &RawInode,
+        head: &EncodedHead,
+        record: &Record,
+        logical: Range<u64>,
+        is_last: bool,
+    ) -> Result<Piece> {
+        if is_last && head.packed {
+            let upper = if head.record_len > 4 { record.address << 32 } else { 0 };
+            let from = PieceFrom::Packed(u64::from(record.plen) | upper);
+            return Ok(Piece { logical, from, form: PieceForm::Hole });
+        }
+        let stored_len = record.stored_len();
+        if stored_len == 0 {
+            return Ok(Piece { logical, from: PieceFrom::Stored(0..0), form: PieceForm::Hole });
+        }
+        let start = self.joined.locate(&self.geometry, 0, record.address, stored_len, place(raw))?;
+        let stored = range_at(start, stored_len);
+        let format = (record.plen >> Z_EROFS_EXTENT_PLEN_FMT_BIT) as u8;
+        let form = match format.checked_sub(1) {
+            None => {
+                let interlaced = head.interlaced && self.geometry.in_block(record.address | stored_len) == 0;
+                self.check_plain(place(raw), &logical, &stored, interlaced)?;
+                PieceForm::Plain { rotated: interlaced && self.geometry.in_block(logical.start) != 0 }
+            }
+            Some(algorithm) => {
+                let partial = record.plen & Z_EROFS_EXTENT_PLEN_PARTIAL != 0;
+                PieceForm::Compressed { algorithm, partial }
+            }
+        };
+        Ok(Piece { logical, from: PieceFrom::Stored(stored), form })
     }
 
     fn record_runs(

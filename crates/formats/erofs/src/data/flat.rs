@@ -7,16 +7,21 @@ use crate::reader::Reader;
 use packfs_core::Result;
 
 impl Reader {
+    /// Returns the length of a flat file's part that lies in blocks.
+    pub(super) fn flat_blocks_len(&self, raw: &RawInode) -> u64 {
+        match raw.layout {
+            Layout::FlatInline => raw.size.saturating_sub(1) & !low_bits(self.geometry.block_bits),
+            _ => raw.size,
+        }
+    }
+
     /// See [`Reader::runs`].
     pub(super) fn flat_runs(&self, raw: &RawInode, runs: &mut Runs<'_>) -> Result<()> {
         let Some(start_block) = raw.start_block else {
             let _ = runs.push(0, raw.size, RunFrom::Hole);
             return Ok(());
         };
-        let blocks_len = match raw.layout {
-            Layout::FlatInline => raw.size.saturating_sub(1) & !low_bits(self.geometry.block_bits),
-            _ => raw.size,
-        };
+        let blocks_len = self.flat_blocks_len(raw);
         if runs.range.start < blocks_len {
             let address = self.geometry.bytes_of(start_block).unwrap_or(u64::MAX);
             let at = self.joined.locate(&self.geometry, 0, address, blocks_len, raw.place)?;

@@ -10,6 +10,7 @@ mod encoded;
 mod flat;
 mod lclusters;
 mod map_header;
+mod stored;
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
@@ -160,20 +161,8 @@ impl Reader {
     /// Hands on the part of the packed inode that is a run of another inode; says whether the
     /// visitor broke.
     fn packed_runs(&self, raw: &RawInode, run: Run, at: u64, joiner: &mut Joiner<'_>) -> Result<bool> {
-        let place = raw.place;
-        let fault = |fault| Error::from(Corruption::Fault { place, fault });
-        let packed =
-            self.packed.as_ref().ok_or_else(|| fault("a part is packed, but there is no packed inode"))?;
-        if packed.nid == raw.nid {
-            return Err(fault("the packed inode is packed into itself"));
-        }
-        let end = at.checked_add(run.len).filter(|&end| end <= packed.size).ok_or(Corruption::Outside {
-            place,
-            what: "the packed inode",
-            start: at,
-            len: run.len,
-            end: packed.size,
-        })?;
+        let fault = |fault| Error::from(Corruption::Fault { place: raw.place, fault });
+        let (packed, end) = self.check_packed(raw, at, run.len)?;
         let mut outcome = Ok(false);
         self.runs(packed, at..end, &mut |part| {
             let from = match part.from {
@@ -193,6 +182,26 @@ impl Reader {
             flow
         })?;
         outcome
+    }
+
+    /// Checks a range of the packed inode that a part of another inode is in; returns the packed
+    /// inode and the end of the range.
+    fn check_packed(&self, raw: &RawInode, at: u64, len: u64) -> Result<(&RawInode, u64)> {
+        let place = raw.place;
+        let fault = |fault| Error::from(Corruption::Fault { place, fault });
+        let packed =
+            self.packed.as_ref().ok_or_else(|| fault("a part is packed, but there is no packed inode"))?;
+        if packed.nid == raw.nid {
+            return Err(fault("the packed inode is packed into itself"));
+        }
+        let end = at.checked_add(len).filter(|&end| end <= packed.size).ok_or(Corruption::Outside {
+            place,
+            what: "the packed inode",
+            start: at,
+            len,
+            end: packed.size,
+        })?;
+        Ok((packed, end))
     }
 
     /// Calls `visit` for the runs of `range`, as the inode's layout has them.
@@ -288,22 +297,12 @@ impl Reader {
         interlaced: bool,
         runs: &mut Runs<'_>,
     ) -> Result<ControlFlow<()>> {
-        let (len, stored_len) = (len_of(&logical), len_of(&stored));
-        if len > stored_len {
-            let allowed = crate::corruption::Allowed::AtMost(stored_len);
-            let figure = "length of a cluster that is not compressed";
-            return Err(Corruption::Figure { place, figure, found: len, allowed }.into());
-        }
+        let len = len_of(&logical);
+        let skip = self.check_plain(place, &logical, &stored, interlaced)?;
         if !interlaced {
             return Ok(runs.push(logical.start, len, RunFrom::Stored(stored.start)));
         }
-        let skip = self.geometry.in_block(logical.start);
         let first = len.min(self.geometry.block_len().saturating_sub(skip));
-        if stored_len > self.geometry.block_len() || skip.saturating_add(first) > stored_len {
-            return Err(
-                Corruption::Fault { place, fault: "an interlaced cluster that is not one block" }.into()
-            );
-        }
         if runs.push(logical.start, first, RunFrom::Stored(stored.start.saturating_add(skip))).is_break() {
             return Ok(ControlFlow::Break(()));
         }
@@ -312,5 +311,31 @@ impl Reader {
         }
         let rest = logical.start.saturating_add(first)..logical.end;
         Ok(runs.push(rest.start, len_of(&rest), RunFrom::Stored(stored.start)))
+    }
+
+    /// Checks a cluster that is stored uncompressed. Returns its start within a block of the file,
+    /// by which it is rotated if it is interlaced.
+    fn check_plain(
+        &self,
+        place: Place,
+        logical: &Range<u64>,
+        stored: &Range<u64>,
+        interlaced: bool,
+    ) -> Result<u64> {
+        let (len, stored_len) = (len_of(logical), len_of(stored));
+        if len > stored_len {
+            let allowed = crate::corruption::Allowed::AtMost(stored_len);
+            let figure = "length of a cluster that is not compressed";
+            return Err(Corruption::Figure { place, figure, found: len, allowed }.into());
+        }
+        let skip = self.geometry.in_block(logical.start);
+        let first = len.min(self.geometry.block_len().saturating_sub(skip));
+        let one_block = stored_len <= self.geometry.block_len() && skip.saturating_add(first) <= stored_len;
+        if interlaced && !one_block {
+            return Err(
+                Corruption::Fault { place, fault: "an interlaced cluster that is not one block" }.into()
+            );
+        }
+        Ok(skip)
     }
 }

@@ -157,6 +157,8 @@ impl Wants {
             dot_omitted: typed.dot_omitted.unwrap_or(compact.wide),
             devices,
             device_of,
+            merged: Vec::new(),
+            is_flat: false,
             typed,
         })
     }

@@ -44,17 +44,21 @@ pub(super) struct FileMap {
     pub pieces: Vec<Piece>,
     /// Numbers of the algorithms; the second one is only there for pieces that say so.
     pub algorithms: [u8; 2],
+    /// True if plain pieces that start within a block are rotated.
+    pub is_rotated: bool,
 }
 
 impl FileMap {
     /// Returns the map of a file of `size` bytes. `tail` holds what `clusters` leave.
     pub(super) fn new(size: u64, clusters: &[Cluster], tail: Option<TailPlace>, algorithms: [u8; 2]) -> Self {
-        let mut map = FileMap { size, pieces: Vec::with_capacity(clusters.len() + 1), algorithms };
+        let is_rotated = clusters.iter().any(|cluster| cluster.form == ClusterForm::Rotated);
+        let mut map =
+            FileMap { size, pieces: Vec::with_capacity(clusters.len() + 1), algorithms, is_rotated };
         let mut start = 0;
         for cluster in clusters {
             let form = match cluster.form {
                 ClusterForm::Hole => Form::Hole,
-                ClusterForm::Plain => Form::Plain,
+                ClusterForm::Plain | ClusterForm::Rotated => Form::Plain,
                 ClusterForm::Compressed => Form::Compressed,
                 ClusterForm::CompressedPart => Form::Part,
             };
@@ -91,6 +95,19 @@ impl FileMap {
     /// Returns the algorithm of a piece.
     pub(super) fn algorithm_of(&self, piece: &Piece) -> u8 {
         self.algorithms[usize::from(piece.second)]
+    }
+
+    /// Returns true if stored bytes start within a block.
+    pub(super) fn is_unaligned(&self, block_bits: u32) -> bool {
+        let is_stored = |piece: &&Piece| matches!(piece.form, Form::Plain | Form::Compressed | Form::Part);
+        self.pieces.iter().filter(is_stored).any(|piece| piece.offset & ((1 << block_bits) - 1) != 0)
+    }
+
+    /// Returns true if no cluster takes more bytes than it holds, as extents want it. Indexes of
+    /// logical clusters count whole blocks.
+    pub(super) fn fits_extents(&self) -> bool {
+        let fits = |piece: &Piece| piece.form != Form::Compressed || u64::from(piece.stored_len) <= piece.len;
+        self.pieces.iter().all(fits)
     }
 
     /// Returns the offset in the packed inode of a file that lies wholly there.

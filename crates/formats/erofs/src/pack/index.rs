@@ -102,19 +102,27 @@ impl<'a> Index<'a> {
         let mut uses = uses(map, choice.block_bits);
         let within_block = (1 << choice.block_bits) - 1;
         let amid = |piece: &Piece| piece.form == Form::Plain && piece.start & within_block != 0;
-        uses.interlaced = choice.interlaced && map.pieces.iter().any(amid);
+        uses.interlaced = map.is_rotated || choice.interlaced && map.pieces.iter().any(amid);
+        // Data that was stored before lies where it lies.
+        let byte_aligned = choice.byte_aligned || choice.wide && map.is_unaligned(choice.block_bits);
         let may_have_extents = choice.wide
-            && matches!(choice.form, IndexForm::Auto | IndexForm::Extents)
+            && (byte_aligned || matches!(choice.form, IndexForm::Auto | IndexForm::Extents))
             && map.inline_len() == 0
+            && map.fits_extents()
             && !uses.interlaced;
-        let only_extents = choice.byte_aligned || may_have_extents && choice.form == IndexForm::Extents;
+        let only_extents = byte_aligned || may_have_extents && choice.form == IndexForm::Extents;
+        if only_extents && !may_have_extents && !choice.byte_aligned {
+            return Err(Error::too_large(
+                "cannot index a file: extents that start within a block, and a form without them",
+            ));
+        }
         let heads = if only_extents { None } else { Heads::new(map, choice.block_bits) };
         let of_heads = heads.map(|heads| {
             let block_count = heads.block_count();
             index(Body::of_heads(heads, choice.form, start), uses, block_count)
         });
         let of_extents = || {
-            let extents = Extents::new(map, choice.block_bits, choice.byte_aligned);
+            let extents = Extents::new(map, choice.block_bits, byte_aligned);
             let block_count = extents.stored_len().div_ceil(1 << choice.block_bits);
             index(Body::Extents(extents), Uses { extents: true, second: false, ..uses }, block_count)
         };

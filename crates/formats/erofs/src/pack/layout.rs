@@ -299,8 +299,17 @@ impl Zone {
             let message = format!("the image has {image_len} bytes, more than 2^32 blocks of {block_len}");
             return Err(Error::failed(message).hint("-O 48bit=on allows more, and needs Linux 6.15"));
         }
+        if !options.merged.is_empty()
+            && !devices.is_empty()
+            && !options.is_flat
+            && all_blocks > u64::from(u32::MAX)
+        {
+            let message =
+                "devices at places above 2^32 blocks, of which kernels from 6.15 on read the lower 32 bits";
+            return Err(Error::too_large(message).hint("merge into one file, flat or not"));
+        }
         let places = Places {
-            image_blocks: image_len / block_len,
+            image_blocks: if options.is_flat { all_blocks } else { image_len / block_len },
             meta_block: self.nid_base / block_len,
             xattr_block: if shared.is_empty() { 0 } else { self.start / block_len },
             prefix_start,

@@ -10,6 +10,7 @@ mod index;
 mod inodes;
 mod layout;
 mod losses;
+pub(crate) mod merge;
 mod metabox;
 mod node;
 mod plan;

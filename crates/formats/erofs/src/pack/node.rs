@@ -207,7 +207,9 @@ impl<'a> Nodes<'a> {
     /// Returns the numbers of a recipe's first and second codec; files of other recipes have plain
     /// clusters only.
     fn algorithms(&self, recipe: &Recipe, clusters: &[Cluster]) -> Result<[u8; 2]> {
-        let is_plain = |cluster: &Cluster| matches!(cluster.form, ClusterForm::Plain | ClusterForm::Hole);
+        let is_plain = |cluster: &Cluster| {
+            matches!(cluster.form, ClusterForm::Plain | ClusterForm::Rotated | ClusterForm::Hole)
+        };
         let recipe = match recipe {
             Recipe::Clusters(recipe) => recipe,
             _ if clusters.iter().all(is_plain) => return Ok([0; 2]),

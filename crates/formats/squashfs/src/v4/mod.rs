@@ -14,6 +14,7 @@ pub(crate) mod disk;
 mod facts;
 mod inode;
 mod kernel_reads;
+mod merge;
 mod open;
 mod options;
 #[allow(
@@ -25,6 +26,7 @@ mod options;
 mod pack;
 mod records;
 mod space;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod vendor;
@@ -32,7 +34,9 @@ mod volume;
 mod xattr;
 
 use packfs_core::{Goal, Image, Result};
-use packfs_format::{Format, FormatInfo, LinuxDriver, Magic, Makes, PackFormat, PackSettings, Rung, Volume};
+use packfs_format::{
+    Format, FormatInfo, LinuxDriver, Magic, Makes, Merging, PackFormat, PackSettings, Rung, Volume,
+};
 use std::sync::Arc;
 
 static MAGICS: [Magic; 2] = [Magic { bytes: b"hsqs", at: 0 }, Magic { bytes: b"shsq", at: 0 }];
@@ -88,5 +92,9 @@ impl Format for Squashfs {
 
     fn packer(&self, settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
         pack::packer(settings)
+    }
+
+    fn merger(&self, merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
+        merge::merger(merging)
     }
 }

@@ -6,7 +6,8 @@ use crate::v4::open::Geometry;
 use crate::{BlockIndex, Metadata, Records, data, dir, inode, padded_len, tables_fault};
 use packfs_core::{Error, Image, Result, Xattrs};
 use packfs_format::{
-    Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, KernelReads, SpaceOwner, Volume,
+    AnyStored, Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, KernelReads, SpaceOwner,
+    Volume,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -62,6 +63,10 @@ impl Volume for SquashfsVolume {
             return Err(Corruption::XattrSet { place: raw.place, index: raw.xattr, fault }.into());
         }
         Ok(xattrs)
+    }
+
+    fn stored(&self) -> Option<AnyStored<'_>> {
+        Some(AnyStored::Blocks(self))
     }
 
     fn kernel_reads(&self) -> Result<Option<Box<dyn KernelReads + '_>>> {

@@ -13,6 +13,11 @@ use packfs_core::{Error, Result, Tree};
 use packfs_format::{Blocks, Placed, Plan, Section};
 use zerocopy::IntoBytes;
 
+/// Most inodes of an image with an export table. The kernel reads the list of its blocks, 8 bytes
+/// for 1,024 inodes, into one piece of memory, and refuses to mount where there is none of that
+/// length: 128 KiB are always found, 512 KiB were not.
+const EXPORTED_INODES_MAX: u32 = 16 << 20;
+
 /// Bytes of a position in the list of a lookup table.
 const POSITION_LEN: usize = 8;
 
@@ -41,7 +46,7 @@ pub(super) fn sections(
     let fragments = fragment_rows(placed);
     superblock.fragment_table_start =
         table("fragment table", &fragments, !compressed.fragments, &mut trailing)?.into();
-    if options.exports {
+    if has_exports(options, tree.node_count()) {
         superblock.lookup_table_start =
             table("export table", &inodes.references, !compressed.inodes, &mut trailing)?.into();
     }
@@ -89,7 +94,7 @@ fn describe(
         (disk::SQUASHFS_NO_FRAG, options.fragments == Fragments::Off),
         (disk::SQUASHFS_ALWAYS_FRAG, options.fragments == Fragments::Always),
         (disk::SQUASHFS_DUPLICATE, options.duplicates != Duplicates::Keep),
-        (disk::SQUASHFS_EXPORT, options.exports),
+        (disk::SQUASHFS_EXPORT, has_exports(options, tree.node_count())),
         (disk::SQUASHFS_NOX, stored.xattrs),
         (disk::SQUASHFS_NO_XATTR, xattrs.count == 0),
         (disk::SQUASHFS_COMP_OPT, !block.is_empty()),
@@ -114,6 +119,11 @@ fn describe(
     }
 }
 
+/// Returns true if the image gets an export table.
+fn has_exports(options: &Options, inode_count: u32) -> bool {
+    options.exports && inode_count <= EXPORTED_INODES_MAX
+}
+
 fn fragment_rows(placed: &Placed<Blocks>) -> Vec<u8> {
     let rows =
         placed.data.shared.iter().chain(&placed.data.borrowed).map(|&(offset, block)| disk::FragmentEntry {
@@ -122,4 +132,21 @@ fn fragment_rows(placed: &Placed<Blocks>) -> Vec<u8> {
             unused: 0.into(),
         });
     rows.flat_map(|row| row.as_bytes().to_vec()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_format::PackSettings;
+
+    #[test]
+    fn more_than_16_million_inodes_have_no_export_table() {
+        let options = |exports: &str| {
+            let options = vec![("exports".to_owned(), exports.to_owned())];
+            Options::new(&PackSettings { options, ..PackSettings::default() }).unwrap()
+        };
+        assert!(has_exports(&options("on"), EXPORTED_INODES_MAX));
+        assert!(!has_exports(&options("on"), EXPORTED_INODES_MAX + 1));
+        assert!(!has_exports(&options("off"), 1));
+    }
 }

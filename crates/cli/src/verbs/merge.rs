@@ -1,0 +1,166 @@
+//! `packfs merge`: one image of several, without decoding their data.
+
+use crate::args::LimitArgs;
+use crate::out::report::Out;
+use crate::out::{Outcome, json, text};
+use owo_colors::OwoColorize;
+use packfs::{DataPlace, Error, Merge, Merged, OnConflict, Result};
+use packfs_terminal::work::Answering;
+use serde::Serialize;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Merge packed images into one without decoding their data
+///
+/// Images are SquashFS 4.0 or EROFS, all of one format, codec, and block size, by packfs or by
+/// other tools. Only metadata is read and written anew; data is moved as it is, and shared with the
+/// images where the filesystem can. Directories that several images have are merged.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// Images to merge, later ones over earlier ones
+    #[arg(value_name = "IMAGE", required_unless_present = "at")]
+    images: Vec<PathBuf>,
+
+    /// Image to write; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Mount the root of IMAGE at the path PREFIX
+    ///
+    /// May be given several times. These images lie over the others, in the order given.
+    #[arg(long, value_name = "PREFIX=IMAGE")]
+    at: Vec<OsString>,
+
+    /// Treat paths that several images have
+    ///
+    /// error refuses to merge and names the paths. last keeps what the last image has.
+    #[arg(long, value_name = "RULE", default_value = "error")]
+    on_conflict: Conflict,
+
+    /// Apply whiteouts and opaque directories of overlayfs
+    ///
+    /// Character devices 0:0 and directories with the attribute overlay.opaque hide what earlier
+    /// images have, and are not in the new image themselves.
+    #[arg(long)]
+    apply_whiteouts: bool,
+
+    /// Leave the data in the images, as devices of the new one
+    ///
+    /// The new EROFS image holds metadata only. It is mounted with -o device=IMAGE for each image,
+    /// in the order given.
+    #[arg(long, conflicts_with = "flat")]
+    devices: bool,
+
+    /// Store the images whole, with a device table
+    ///
+    /// The new EROFS image holds the same as one of --devices followed by the images. It is mounted
+    /// like any other.
+    #[arg(long)]
+    flat: bool,
+
+    /// Sync the image to disk before it is renamed into place
+    #[arg(long)]
+    sync: bool,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    #[command(flatten)]
+    answering: Answering,
+}
+
+/// Values of `--on-conflict`.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Conflict {
+    Error,
+    Last,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs merge base.sqfs app.sqfs -o all.sqfs
+  packfs merge base.sqfs --at usr/share=data.sqfs -o all.sqfs
+  packfs merge lower.erofs upper.erofs -o all.erofs --on-conflict last --apply-whiteouts
+  packfs merge shards/*.erofs -o index.erofs --devices
+
+Exit code 1 if paths are in conflict, 2 if the images have different codecs or
+block sizes, 4 if the new image would exceed a limit of its format.";
+
+impl Opts {
+    /// Merges.
+    pub fn run(self) -> Outcome {
+        let merge = self.merge()?;
+        self.answering.shown(|bars| {
+            let merged = merge.run_with(bars)?;
+            bars.finish();
+            self.tell(&merged)?;
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+
+    fn merge(&self) -> Result<Merge> {
+        let mut merge = packfs::merge(&self.images, &self.output).limits(self.limits.limits());
+        for typed in &self.at {
+            let (prefix, image) = split(typed)?;
+            merge = merge.at(prefix, image)?;
+        }
+        let merge = match self.on_conflict {
+            Conflict::Error => merge,
+            Conflict::Last => merge.on_conflict(OnConflict::LastWins),
+        };
+        let merge = if self.apply_whiteouts { merge.apply_whiteouts() } else { merge };
+        let merge = if self.sync { merge.sync() } else { merge };
+        Ok(merge.data(match (self.devices, self.flat) {
+            (true, _) => DataPlace::Inputs,
+            (_, true) => DataPlace::Flat,
+            _ => DataPlace::Image,
+        }))
+    }
+
+    fn tell(&self, merged: &Merged) -> Result<()> {
+        if self.answering.json {
+            return json::print(&Document { image: json::Bytes::from(&self.output), merged });
+        }
+        if self.answering.work.quiet || self.output == Path::new("-") {
+            return Ok(());
+        }
+        let report = &merged.report;
+        let (size, moved) = (text::size(report.image_size), text::size(report.moved_bytes));
+        let mut out = Out::stdout();
+        let (images, nodes) = (text::counted(report.images, "image"), text::count(report.nodes));
+        let merged_word = "merged".green().bold();
+        out.line(format_args!("{merged_word}: {:?} of {images}: {nodes} inodes, {size}", self.output))?;
+        let (read, written) = (text::size(merged.read_bytes), text::size(report.metadata_bytes));
+        out.line(format_args!("  {moved} of data moved, {read} of metadata read and {written} written"))?;
+        if report.replaced > 0 {
+            let replaced = text::counted(report.replaced, "name");
+            out.line(format_args!("  {replaced} of earlier images replaced or hidden"))?;
+        }
+        out.finish()
+    }
+}
+
+/// Splits `PREFIX=IMAGE`.
+fn split(typed: &OsStr) -> Result<(&[u8], &Path)> {
+    let bytes = typed.as_bytes();
+    let found = bytes.iter().position(|&byte| byte == b'=').filter(|&at| at + 1 < bytes.len());
+    let at = found.ok_or_else(|| {
+        let shown = typed.to_string_lossy();
+        Error::usage(format!("--at {shown}: PREFIX=IMAGE is expected"))
+            .hint("such as --at usr/share=data.sqfs")
+    })?;
+    Ok((&bytes[..at], Path::new(OsStr::from_bytes(&bytes[at + 1..]))))
+}
+
+/// Document of `merge --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    #[serde(flatten)]
+    image: json::Bytes<'a, json::Image>,
+    #[serde(flatten)]
+    merged: &'a Merged,
+}

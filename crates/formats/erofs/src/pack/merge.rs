@@ -1,0 +1,190 @@
+//! Settings of an image that holds the clusters of others.
+//!
+//! Kernels size their decoders by the settings after the superblock: dictionaries and windows are
+//! the longest of any image. Clusters have a recipe for each pair of algorithms, so that the recipe
+//! of a file follows from the image that it comes from.
+
+use super::{ErofsPacker, layout};
+use crate::codec::{self, ALGORITHMS};
+use crate::disk;
+use crate::kernel;
+use crate::options::Options;
+use crate::reader::Reader;
+use packfs_codec::{
+    Algorithm, CodecSettings, DeflateSettings, Lz4Settings, LzmaFraming, LzmaSettings, ZstdSettings,
+};
+use packfs_core::{Error, Image, NodeId, Result, Tree};
+use packfs_format::{
+    AnyLayout, AnyStored, Capabilities, ClusterRecipe, Clusters, Coding, Layout, Merging, PackFormat,
+    PackSettings, Placed, Plan, Recipe, Section, Volume,
+};
+use std::any::Any;
+
+/// Most devices of an image: their number has 16 bits.
+const DEVICES_MAX: usize = u16::MAX as usize;
+
+/// See [`packfs_format::Format::merger`].
+pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
+    let readers = merging.volumes.iter().map(|volume| of_this_format(*volume)).collect::<Result<Vec<_>>>()?;
+    let Some(first) = readers.first() else { return Err(Error::usage("there is no image to merge")) };
+    readers.iter().try_for_each(|reader| check_same(first, reader))?;
+    if merging.data_files.len() > DEVICES_MAX {
+        let what = format!("{} devices, at most {DEVICES_MAX} allowed", merging.data_files.len());
+        return Err(Error::unsupported("merge", what).hint("merge some of them first"));
+    }
+    let has = |feature: u32| readers.iter().any(|reader| reader.geometry.has(feature));
+    let needed = |reader: &&Reader| {
+        let geometry = &reader.geometry;
+        kernel::needed(geometry.incompat, geometry.algorithms, geometry.super_block.blkszbits)
+    };
+    let kernel = readers.iter().map(needed).max().unwrap_or(kernel::KERNEL_DEFAULT).max(kernel::CHUNKS);
+    let wide = if has(disk::EROFS_FEATURE_INCOMPAT_48BIT) { "on" } else { "off" };
+    let typed = [
+        ("block", first.geometry.block_len().to_string()),
+        ("kernel", format!("{}.{}", kernel.0, kernel.1)),
+        ("48bit", wide.to_owned()),
+        ("fragments", "off".to_owned()),
+    ];
+    let settings = PackSettings {
+        codec: Some("none".into()),
+        made_at: merging.made_at,
+        options: typed.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+        ..PackSettings::default()
+    };
+    let used: Vec<Algorithm> =
+        (0..).zip(ALGORITHMS).filter(|(number, _)| uses(&readers, *number)).map(|row| row.1).collect();
+    let options = Options {
+        codec_name: match used.is_empty() {
+            true => "none".to_owned(),
+            false => used.iter().map(|algorithm| codec::name(*algorithm)).collect::<Vec<_>>().join("+"),
+        },
+        // Names met together may need a newer one than each of them alone.
+        kernel: kernel::KERNELS[kernel::KERNELS.len() - 1].1,
+        devices: merging.data_files.clone(),
+        merged: used.iter().map(|algorithm| settings_of(*algorithm, &readers)).collect(),
+        is_flat: merging.is_flat,
+        ..Options::new(&settings)?
+    };
+    let recipes = recipes(&readers);
+    Ok(Box::new(ErofsMerger { packer: ErofsPacker { options }, recipes }))
+}
+
+fn of_this_format(volume: &dyn Volume) -> Result<&Reader> {
+    let found = match volume.stored() {
+        Some(AnyStored::Clusters(stored)) => (stored as &dyn Any).downcast_ref::<Reader>(),
+        _ => None,
+    };
+    found
+        .ok_or_else(|| Error::unsupported("request", format!("cannot merge {} images", volume.format().name)))
+}
+
+/// Errors: `Usage`, naming both images and what differs.
+fn check_same(one: &Reader, other: &Reader) -> Result<()> {
+    let (wanted, found) = (one.geometry.block_len(), other.geometry.block_len());
+    if wanted == found {
+        return Ok(());
+    }
+    let (name, first) = (Image::name(other), Image::name(one));
+    let message =
+        format!("cannot merge {name} with {first}: it has blocks of {found} bytes, the other {wanted}");
+    let hint = format!("packfs repack {name} NEW -O block={wanted} makes an image that can be merged");
+    Err(Error::usage(message).hint(hint))
+}
+
+/// Returns true if an image may have clusters of an algorithm.
+fn uses(readers: &[&Reader], number: u8) -> bool {
+    let may = |reader: &&Reader| {
+        let geometry = &reader.geometry;
+        geometry.has(disk::EROFS_FEATURE_INCOMPAT_LZ4_0PADDING) && geometry.algorithms >> number & 1 != 0
+    };
+    readers.iter().any(may)
+}
+
+/// Returns settings of an algorithm with which clusters of all images can be decoded.
+fn settings_of(algorithm: Algorithm, readers: &[&Reader]) -> CodecSettings {
+    let longest = |key: &str| {
+        let words = readers.iter().flat_map(|reader| &reader.geometry.settings.words);
+        words.filter_map(|words| words.split_once(key)?.1.split(' ').next()?.parse::<u32>().ok()).max()
+    };
+    match algorithm {
+        Algorithm::MicroLzma => CodecSettings::Lzma(LzmaSettings {
+            framing: LzmaFraming::Micro,
+            preset: 6,
+            extreme: false,
+            dict_len: longest("dict_size=").unwrap_or(disk::LZMA_DICT_SIZE_MIN),
+        }),
+        Algorithm::Deflate => CodecSettings::Deflate(DeflateSettings { level: 9 }),
+        Algorithm::Zstd => {
+            let log = longest("windowlog=").and_then(|log| u8::try_from(log).ok());
+            let window_log_max = Some(log.unwrap_or(disk::ZSTD_WINDOWLOG_ABSOLUTEMIN));
+            CodecSettings::Zstd(ZstdSettings { level: 3, window_log_max })
+        }
+        _ => CodecSettings::Lz4(Lz4Settings { acceleration: 1 }),
+    }
+}
+
+/// Recipes of all pairs of algorithms; see [`codec::recipe_of`].
+fn recipes(readers: &[&Reader]) -> Vec<Recipe> {
+    let settings = ALGORITHMS.map(|algorithm| settings_of(algorithm, readers));
+    let pairs = settings.iter().flat_map(|first| settings.iter().map(move |second| (first, second)));
+    pairs
+        .map(|(first, second)| {
+            let second = (first.algorithm() != second.algorithm()).then(|| second.clone());
+            Recipe::Clusters(ClusterRecipe { codec: first.clone(), second, cluster_len: 0 })
+        })
+        .collect()
+}
+
+/// Makes an image of clusters that others stored.
+struct ErofsMerger {
+    packer: ErofsPacker,
+    recipes: Vec<Recipe>,
+}
+
+impl PackFormat for ErofsMerger {
+    fn format(&self) -> &'static packfs_format::FormatInfo {
+        &crate::INFO
+    }
+
+    fn codec_name(&self) -> String {
+        self.packer.codec_name()
+    }
+
+    fn driver(&self) -> Option<&'static str> {
+        self.packer.driver()
+    }
+
+    fn coding(&self) -> Option<Coding> {
+        self.packer.coding()
+    }
+
+    fn layout(&self) -> AnyLayout<'_> {
+        AnyLayout::Clusters { layout: self, data_files: &self.packer.options.devices }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.packer.capabilities()
+    }
+
+    fn padding(&self) -> u64 {
+        self.packer.padding()
+    }
+}
+
+impl Layout<Clusters> for ErofsMerger {
+    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<Clusters>> {
+        let mut plan = super::plan::plan(&self.packer.options, tree, first_used)?;
+        plan.data.recipes.clone_from(&self.recipes);
+        Ok(Plan { files: Vec::new(), ..plan })
+    }
+
+    fn lay_out(
+        &self,
+        tree: &Tree,
+        plan: &Plan<Clusters>,
+        placed: &Placed<Clusters>,
+        put: &mut dyn FnMut(Section) -> Result<()>,
+    ) -> Result<()> {
+        layout::write(&self.packer.options, tree, plan, placed, put)
+    }
+}

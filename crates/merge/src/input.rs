@@ -1,0 +1,36 @@
+//! An image to merge.
+
+use packfs_core::{Image, ImagePath};
+use packfs_format::Volume;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// An opened image, and the place of its root in the new one.
+pub struct MergeInput {
+    /// The opened image.
+    pub volume: Arc<dyn Volume>,
+    /// The image that the volume was opened from.
+    pub image: Arc<dyn Image>,
+    /// The file that holds the image from its start on, to copy within the kernel; `None` if there
+    /// is none.
+    pub file: Option<File>,
+    /// Its path, which names a device of the new image.
+    pub path: PathBuf,
+    /// Its name in messages.
+    pub name: String,
+    /// Path of its root in the new image.
+    pub at: ImagePath,
+}
+
+impl MergeInput {
+    /// Returns the image that offsets of data refer to.
+    pub(crate) fn data_image(&self) -> Arc<dyn Image> {
+        self.volume.data_image().unwrap_or_else(|| Arc::clone(&self.image))
+    }
+
+    /// Returns the file that holds the data at the same offsets, if one does.
+    pub(crate) fn data_file(&self) -> Option<&File> {
+        self.file.as_ref().filter(|_| self.volume.data_image().is_none())
+    }
+}

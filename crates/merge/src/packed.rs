@@ -1,0 +1,287 @@
+//! The packed streams of all inputs, one after the other as the stream of the new image.
+//!
+//! An index has one cluster that starts in each block of the stream, so every input's part starts at
+//! a block. What its last cluster leaves of a block is filled with a cluster of zeros.
+
+use crate::clusters::relocate;
+use crate::moves::Moves;
+use packfs_codec::Algorithm;
+use packfs_core::{Error, Image, Result};
+use packfs_format::{
+    Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, Plan, Recipe, StoredClusters, TailPlace,
+};
+use std::ops::Range;
+
+/// Places from here on are those of fresh bytes.
+const FRESH: u64 = 1 << 62;
+/// Longest plain cluster.
+const PLAIN_LEN_MAX: u64 = 1 << 30;
+/// Most algorithms of one index.
+const ALGORITHMS_MAX: usize = 2;
+
+/// See the module.
+pub(crate) struct Packed {
+    block_len: u64,
+    recipes: Vec<Recipe>,
+    /// True if the new image has room for bytes of no input.
+    has_fresh: bool,
+    clusters: Vec<Cluster>,
+    /// Each input's part.
+    parts: Vec<Part>,
+    len: u64,
+    /// Blocks that belong to no input.
+    fresh: Vec<u8>,
+    /// Place of a block of zeros.
+    zeros_at: Option<u64>,
+    /// Algorithms in use, in the order of their first use.
+    algorithms: Vec<Algorithm>,
+    /// Forms of plain clusters that start within a block: a stream has one of them.
+    has_rotated: bool,
+    has_shifted: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    /// Start in the stream.
+    base: u64,
+    rows: Range<usize>,
+}
+
+impl Packed {
+    pub(crate) fn new(plan: &Plan<Clusters>, has_fresh: bool) -> Self {
+        Packed {
+            block_len: plan.data.block_len.into(),
+            recipes: plan.data.recipes.clone(),
+            has_fresh,
+            clusters: Vec::new(),
+            parts: Vec::new(),
+            len: 0,
+            fresh: Vec::new(),
+            zeros_at: None,
+            algorithms: Vec::new(),
+            has_rotated: false,
+            has_shifted: false,
+        }
+    }
+
+    /// Appends the stream of the next input, if its files are in it.
+    ///
+    /// Errors: `Unsupported` for streams that cannot follow each other.
+    pub(crate) fn gather(
+        &mut self,
+        stored: &dyn StoredClusters,
+        is_used: bool,
+        image: &dyn Image,
+    ) -> Result<()> {
+        let mut rows = Vec::new();
+        let found = if is_used { stored.packed(&mut rows)? } else { None };
+        if let Some((place, len)) = found {
+            self.close_block()?;
+            self.complete(&mut rows, &place, len, image)?;
+            self.note_forms(&mut rows, &place)?;
+        }
+        let first = self.clusters.len();
+        self.clusters.append(&mut rows);
+        self.parts.push(Part { base: self.len, rows: first..self.clusters.len() });
+        let len = found.map_or(0, |(_, len)| len);
+        self.len =
+            self.len.checked_add(len).ok_or_else(|| unsupported("more packed bytes than numbers tell"))?;
+        Ok(())
+    }
+
+    /// Fills the last block of the stream.
+    fn close_block(&mut self) -> Result<()> {
+        let gap = self.len.wrapping_neg() % self.block_len;
+        let Some(last) = self.clusters.last_mut().filter(|_| gap > 0) else { return Ok(()) };
+        let block = |at: u64| at / self.block_len;
+        if block(self.len.saturating_sub(last.len)) == block(self.len) {
+            match last.form {
+                // Its block is stored whole.
+                ClusterForm::Plain | ClusterForm::Rotated => last.stored_len += gap as u32,
+                ClusterForm::Hole => {}
+                ClusterForm::Compressed | ClusterForm::CompressedPart => {
+                    let what = "the packed inode ends with a compressed cluster within one block";
+                    return Err(unsupported(what));
+                }
+            }
+            last.len += gap;
+        } else {
+            let offset = self.zeros();
+            let form = ClusterForm::Plain;
+            self.clusters.push(Cluster { offset, len: gap, stored_len: gap as u32, form, second: false });
+            if let Some(part) = self.parts.iter_mut().rev().find(|part| !part.rows.is_empty()) {
+                part.rows.end = self.clusters.len();
+            }
+        }
+        self.len += gap;
+        Ok(())
+    }
+
+    /// Returns the place of a block of which no byte counts. An image without room for fresh bytes
+    /// holds inputs whole, and their first block serves.
+    fn zeros(&mut self) -> u64 {
+        if !self.has_fresh {
+            return 0;
+        }
+        let block_len = self.block_len as usize;
+        let fresh = &mut self.fresh;
+        *self.zeros_at.get_or_insert_with(|| {
+            let at = FRESH + fresh.len() as u64;
+            fresh.resize(fresh.len() + block_len, 0);
+            at
+        })
+    }
+
+    /// Makes clusters of all that a stream consists of.
+    fn complete(
+        &mut self,
+        rows: &mut Vec<Cluster>,
+        place: &FilePlace<Clusters>,
+        len: u64,
+        image: &dyn Image,
+    ) -> Result<()> {
+        let inline = match place.tail {
+            Some(TailPlace::Inline(tail)) => Some(tail),
+            Some(TailPlace::Packed { .. }) => return Err(unsupported("the packed inode is packed itself")),
+            None => None,
+        };
+        if place.form == FileForm::Flat {
+            let end = len.saturating_sub(inline.map_or(0, |tail| tail.stored_len.into()));
+            let mut at = 0;
+            while at < end {
+                let len = (end - at).min(PLAIN_LEN_MAX);
+                let (offset, form) = (place.start.saturating_add(at), ClusterForm::Plain);
+                rows.push(Cluster { offset, len, stored_len: len as u32, form, second: false });
+                at += len;
+            }
+        }
+        if let Some(tail) = inline {
+            let before = rows.iter().map(|row| row.len).fold(0, u64::saturating_add);
+            rows.push(self.fresh_tail(tail, len.saturating_sub(before), image)?);
+        }
+        Ok(())
+    }
+
+    /// Gives an inline tail a block of its own.
+    fn fresh_tail(&mut self, tail: InlineTail, len: u64, image: &dyn Image) -> Result<Cluster> {
+        if !self.has_fresh {
+            let error = unsupported("the packed inode ends beside its inode, which is in no device");
+            return Err(error.hint("merge the images into one file"));
+        }
+        if u64::from(tail.stored_len) > self.block_len {
+            return Err(unsupported("a tail beside its inode that is longer than a block"));
+        }
+        let at = self.fresh.len();
+        let end = at + self.block_len as usize;
+        self.fresh.resize(end, 0);
+        // Zeros stand before what is compressed, and after what is not.
+        let stored_len = tail.stored_len as usize;
+        let start = if tail.compressed { end - stored_len } else { at };
+        image.read_exact_at(tail.id, self.fresh.get_mut(start..start + stored_len).unwrap_or_default())?;
+        let form = if tail.compressed { ClusterForm::Compressed } else { ClusterForm::Plain };
+        Ok(Cluster { offset: FRESH + at as u64, len, stored_len: tail.stored_len, form, second: false })
+    }
+
+    /// Tells clusters by the algorithms of the whole stream.
+    fn note_forms(&mut self, rows: &mut [Cluster], place: &FilePlace<Clusters>) -> Result<()> {
+        let recipe = match place.form {
+            FileForm::Clusters { recipe } => self.recipes.get(usize::from(recipe)),
+            _ => None,
+        };
+        let mut start = 0_u64;
+        for row in rows {
+            match (row.form, recipe) {
+                (ClusterForm::Compressed | ClusterForm::CompressedPart, Some(Recipe::Clusters(recipe))) => {
+                    let codec = recipe.second.as_ref().filter(|_| row.second).unwrap_or(&recipe.codec);
+                    let algorithm = codec.algorithm();
+                    let known = self.algorithms.iter().position(|known| *known == algorithm);
+                    let index = known.unwrap_or(self.algorithms.len());
+                    if known.is_none() {
+                        self.algorithms.push(algorithm);
+                    }
+                    row.second = index > 0;
+                }
+                (ClusterForm::Compressed | ClusterForm::CompressedPart, _) => {
+                    return Err(Error::failed("internal: compressed clusters without a recipe"));
+                }
+                (ClusterForm::Rotated, _) => self.has_rotated = true,
+                (ClusterForm::Plain, _) => self.has_shifted |= !start.is_multiple_of(self.block_len),
+                (ClusterForm::Hole, _) => {}
+            }
+            start = start.saturating_add(row.len);
+        }
+        if self.algorithms.len() > ALGORITHMS_MAX {
+            let names: Vec<&str> = self.algorithms.iter().map(|algorithm| algorithm.name()).collect();
+            let what = format!("packed inodes with {}: at most two codecs go into one", names.join(", "));
+            return Err(unsupported(&what).hint("packfs repack makes images with one codec"));
+        }
+        if self.has_rotated && self.has_shifted {
+            let what = "packed inodes with and without interlaced blocks, which cannot be joined";
+            return Err(unsupported(what).hint("packfs repack makes images of one kind"));
+        }
+        Ok(())
+    }
+
+    /// Returns the start of an input's part in the stream.
+    pub(crate) fn base(&self, input: usize) -> u64 {
+        self.parts.get(input).map_or(0, |part| part.base)
+    }
+
+    /// Returns every cluster so far.
+    pub(crate) fn clusters(&self) -> &[Cluster] {
+        &self.clusters
+    }
+
+    /// The clusters of the last input that lie in it.
+    pub(crate) fn last(&self) -> impl Iterator<Item = &Cluster> {
+        let rows = self.parts.last().and_then(|part| self.clusters.get(part.rows.clone()));
+        rows.unwrap_or_default().iter().filter(|row| row.offset < FRESH)
+    }
+
+    /// Gives the stream its place in the new image, and appends its clusters to those of the files.
+    pub(crate) fn finish(
+        &mut self,
+        clusters: &mut Vec<Cluster>,
+        moves: &mut Moves,
+    ) -> Result<Option<(FilePlace<Clusters>, u64)>> {
+        if self.len == 0 {
+            return Ok(None);
+        }
+        moves.fresh = std::mem::take(&mut self.fresh);
+        for (input, part) in self.parts.iter().enumerate() {
+            for row in self.clusters.get_mut(part.rows.clone()).unwrap_or_default() {
+                match row.offset.checked_sub(FRESH) {
+                    Some(at) => row.offset = moves.fresh_at.saturating_add(at),
+                    None => relocate(row, input, moves)?,
+                }
+            }
+        }
+        let recipe = self.recipe()?;
+        let count = u32::try_from(self.clusters.len())
+            .map_err(|_| unsupported("more packed clusters than an index can list"))?;
+        let first = clusters.len() as u64;
+        clusters.append(&mut self.clusters);
+        let place = FilePlace { first, count, form: FileForm::Clusters { recipe }, ..FilePlace::default() };
+        Ok(Some((place, self.len)))
+    }
+
+    /// Returns the recipe of the algorithms in use.
+    fn recipe(&self) -> Result<u16> {
+        let serves = |recipe: &Recipe| match recipe {
+            Recipe::Clusters(recipe) => {
+                let codecs = [Some(&recipe.codec), recipe.second.as_ref()].into_iter().flatten();
+                codecs
+                    .map(|codec| codec.algorithm())
+                    .take(self.algorithms.len())
+                    .eq(self.algorithms.iter().copied())
+            }
+            _ => false,
+        };
+        let found = self.recipes.iter().position(serves).and_then(|index| u16::try_from(index).ok());
+        found.ok_or_else(|| Error::failed("internal: no recipe for the packed stream"))
+    }
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::unsupported("merge", what)
+}

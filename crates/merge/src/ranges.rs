@@ -1,0 +1,91 @@
+//! Ranges of an image that files refer to, joined where they touch.
+
+use std::ops::Range;
+
+/// Ranges are joined when there are this many, and again when there are twice as many.
+const ROWS_MIN: usize = 1 << 16;
+
+/// A set of ranges of bytes.
+#[derive(Debug)]
+pub(crate) struct Ranges {
+    rows: Vec<(u64, u64)>,
+    /// Ranges start and end at multiples of this.
+    unit: u64,
+    join_at: usize,
+}
+
+impl Ranges {
+    /// An empty set of ranges of whole units, a power of two.
+    pub(crate) fn new(unit: u64) -> Self {
+        Ranges { rows: Vec::new(), unit, join_at: ROWS_MIN }
+    }
+
+    /// Adds a range.
+    pub(crate) fn add(&mut self, start: u64, len: u64) {
+        if len == 0 {
+            return;
+        }
+        let start = start / self.unit * self.unit;
+        let end =
+            start.max(start.saturating_add(len).checked_next_multiple_of(self.unit).unwrap_or(u64::MAX));
+        match self.rows.last_mut() {
+            Some(last) if last.0 <= start && start <= last.1 => last.1 = last.1.max(end),
+            _ => self.rows.push((start, end)),
+        }
+        if self.rows.len() >= self.join_at {
+            self.join();
+            self.join_at = ROWS_MIN.max(self.rows.len() * 2);
+        }
+    }
+
+    fn join(&mut self) {
+        self.rows.sort_unstable();
+        self.rows.dedup_by(|next, last| {
+            let joins = next.0 <= last.1;
+            if joins {
+                last.1 = last.1.max(next.1);
+            }
+            joins
+        });
+    }
+
+    /// Returns the ranges, in order and apart from each other.
+    pub(crate) fn finish(mut self) -> Vec<Range<u64>> {
+        self.join();
+        self.rows.into_iter().map(|(start, end)| start..end).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_touch_or_overlap_are_joined() {
+        let mut ranges = Ranges::new(1);
+        for (start, len) in [(10, 5), (15, 5), (40, 1), (30, 5), (32, 10), (50, 0)] {
+            ranges.add(start, len);
+        }
+        assert_eq!(ranges.finish(), [10..20, 30..42]);
+    }
+
+    #[test]
+    fn ranges_are_whole_units() {
+        let mut ranges = Ranges::new(4096);
+        for (start, len) in [(5000, 1), (9000, 10), (4096, 8192), (100_000, 3), (u64::MAX - 1, 1)] {
+            ranges.add(start, len);
+        }
+        assert_eq!(ranges.finish()[..2], [4096..12_288, 98_304..102_400]);
+    }
+
+    #[test]
+    fn many_ranges_stay_few_where_they_join() {
+        let mut ranges = Ranges::new(1);
+        let count = ROWS_MIN as u64;
+        for start in [0, 2] {
+            (0..count).for_each(|index| ranges.add(index * 4 + start, 2));
+        }
+        assert!(ranges.rows.len() <= ROWS_MIN * 2, "{}", ranges.rows.len());
+        assert_eq!(ranges.finish(), [0..count * 4]);
+    }
+}

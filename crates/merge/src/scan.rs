@@ -1,0 +1,368 @@
+//! Merges the trees of all inputs, directory by directory.
+//!
+//! A directory of the new tree has layers: the directories of inputs that lie over each other, and
+//! the paths that inputs are mounted at. Entries of one name meet when their directory is read, so
+//! that nothing is built that a later input hides. Memory holds the new tree, and the names of one
+//! directory of several layers.
+
+mod conflicts;
+mod entries;
+
+use crate::{MergeInput, MergeOptions, OnConflict, whiteouts};
+use conflicts::Conflicts;
+use entries::{Found, What};
+use packfs_core::{
+    BuildId, ContentId, Error, Meta, Meter, Name, NodeKind, Owner, Progress, Result, Stage, Timestamp, Tree,
+    TreeBuilder, Xattrs, escaped,
+};
+use packfs_format::{Inode, InodeId, InodeKind};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Entries between two looks at progress.
+const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
+
+/// Metadata of a directory that no input describes.
+const IMPLIED: Meta =
+    Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: 0, nanos: 0 } };
+
+/// The merged tree.
+pub(crate) struct Scanned {
+    pub tree: Tree,
+    /// Input and inode of each file's contents.
+    contents: Vec<(u32, InodeId)>,
+    /// Names that a later input replaced or hid.
+    pub replaced: u64,
+}
+
+impl Scanned {
+    /// Returns the input and the inode of a file's contents.
+    pub(crate) fn source(&self, content: ContentId) -> Option<(usize, InodeId)> {
+        let row = usize::try_from(content.0).ok().and_then(|index| self.contents.get(index))?;
+        Some((row.0 as usize, row.1))
+    }
+
+    /// Returns the newest time in the tree, in seconds since 1970.
+    pub(crate) fn newest(&self) -> i64 {
+        self.tree.nodes().map(|(_, node)| node.meta.mtime.seconds).max().unwrap_or(0)
+    }
+}
+
+/// A directory that is to be read: its node, its row of names, and its layers.
+struct Open {
+    build: BuildId,
+    name: usize,
+    depth: u64,
+    layers: Vec<Layer>,
+}
+
+/// A layer of a directory.
+#[derive(Clone, Copy)]
+struct Layer {
+    input: u32,
+    place: LayerPlace,
+}
+
+#[derive(Clone, Copy)]
+enum LayerPlace {
+    /// A directory of the input.
+    Dir(InodeId),
+    /// So many names into the path that the input is mounted at.
+    Path(usize),
+}
+
+struct Scan<'a> {
+    inputs: &'a [MergeInput],
+    options: &'a MergeOptions,
+    progress: &'a dyn Progress,
+    builder: TreeBuilder,
+    contents: Vec<(u32, InodeId)>,
+    /// Files that may have several names, by inode.
+    linked: HashMap<(u32, InodeId), BuildId>,
+    seen_dirs: HashSet<(u32, InodeId)>,
+    open: Vec<Open>,
+    /// Parent's row and name of each directory, for messages; the root first.
+    names: Vec<(usize, Box<[u8]>)>,
+    meter: Meter,
+    entry_count: u64,
+    conflicts: Conflicts,
+    replaced: u64,
+}
+
+/// Merges the trees.
+///
+/// Errors: `Corrupt` for an input whose hierarchy breaks the rules, `Failed` for names in conflict,
+/// `Limit`, `Cancelled`, `Io`.
+pub(crate) fn scan(
+    inputs: &[MergeInput],
+    options: &MergeOptions,
+    progress: &dyn Progress,
+) -> Result<Scanned> {
+    let hints = inputs.iter().map(|input| input.volume.inode_count_hint());
+    progress.begin(Stage::Scan, hints.fold(0, u64::saturating_add), 0);
+    let mut scan = Scan {
+        inputs,
+        options,
+        progress,
+        builder: TreeBuilder::new(IMPLIED),
+        contents: Vec::new(),
+        linked: HashMap::new(),
+        seen_dirs: HashSet::new(),
+        open: Vec::new(),
+        names: vec![(0, Box::default())],
+        meter: Meter::new(options.limits, "merged images"),
+        entry_count: 0,
+        conflicts: Conflicts::default(),
+        replaced: 0,
+    };
+    let layers: Vec<Found> =
+        (0..).zip(inputs).map(|(input, _)| Found { input, what: What::Mount(0) }).collect();
+    let root = scan.read_layers(&layers, "\"/\"")?;
+    scan.open_dir(BuildId::ROOT, &root, 0, 0);
+    while let Some(open) = scan.open.pop() {
+        scan.read(&open)?;
+    }
+    scan.conflicts.into_result(inputs)?;
+    Ok(Scanned { tree: scan.builder.finish()?, contents: scan.contents, replaced: scan.replaced })
+}
+
+/// An entry with its inode.
+struct Described {
+    found: Found,
+    /// `None` for a directory that a mount implies.
+    inode: Option<(InodeId, Inode, Xattrs)>,
+}
+
+impl Described {
+    fn is_dir(&self) -> bool {
+        self.inode.as_ref().is_none_or(|(_, inode, _)| inode.kind == InodeKind::Directory)
+    }
+}
+
+impl Scan<'_> {
+    fn input(&self, index: u32) -> Result<&MergeInput> {
+        self.inputs.get(index as usize).ok_or_else(|| Error::failed("internal: an input that is none"))
+    }
+
+    /// Describes entries of one name, in the order of the inputs; `path` is for messages.
+    fn read_layers(&self, layers: &[Found], path: &str) -> Result<Vec<Described>> {
+        let mut rows = Vec::with_capacity(layers.len());
+        for found in layers {
+            let input = self.input(found.input)?;
+            let at = |error: Error| error.at(path).at(&input.name);
+            let id = match found.what {
+                What::Mount(depth) if depth < input.at.names().count() => {
+                    rows.push(Described { found: *found, inode: None });
+                    continue;
+                }
+                What::Mount(_) => input.volume.root(),
+                What::Inode(id, _) => id,
+            };
+            let inode = input.volume.inode(id).map_err(at)?;
+            let claim = match found.what {
+                What::Inode(_, file_type) if file_type != inode.kind.file_type() => {
+                    let (claim, truth) = (file_type.word(), inode.kind.file_type().word());
+                    Some(format!("its entry says {claim}, its inode {truth}"))
+                }
+                _ => inode.doubt.map(str::to_owned),
+            };
+            if let Some(doubt) = claim {
+                let subject = format!("{} image", input.volume.format().name);
+                return Err(at(Error::corrupt(subject, doubt)));
+            }
+            let xattrs = match inode.has_xattrs {
+                true => input.volume.xattrs(id).map_err(at)?,
+                false => Xattrs::new(),
+            };
+            rows.push(Described { found: *found, inode: Some((id, inode, xattrs)) });
+        }
+        Ok(rows)
+    }
+
+    /// Opens a directory with these layers, which takes the description of the last one that has
+    /// any.
+    fn open_dir(&mut self, build: BuildId, layers: &[Described], name: usize, depth: u64) {
+        let described = layers.iter().rev().find_map(|layer| layer.inode.as_ref());
+        if let Some((_, inode, xattrs)) = described {
+            self.builder.describe(build, inode.meta, self.kept_xattrs(xattrs));
+        }
+        let layers = layers.iter().map(|layer| Layer {
+            input: layer.found.input,
+            place: match (&layer.inode, layer.found.what) {
+                (Some((id, ..)), _) => LayerPlace::Dir(*id),
+                (None, What::Mount(depth)) => LayerPlace::Path(depth),
+                (None, What::Inode(id, _)) => LayerPlace::Dir(id),
+            },
+        });
+        self.open.push(Open { build, name, depth, layers: layers.collect() });
+    }
+
+    fn kept_xattrs(&self, xattrs: &Xattrs) -> Xattrs {
+        match self.options.whiteouts && !xattrs.is_empty() {
+            true => whiteouts::without_marks(xattrs.clone()),
+            false => xattrs.clone(),
+        }
+    }
+
+    /// Reads all layers of a directory.
+    fn read(&mut self, open: &Open) -> Result<()> {
+        if let [Layer { input, place: LayerPlace::Dir(dir) }] = open.layers[..] {
+            self.enter(input, dir, open)?;
+            let mut entries = Vec::new();
+            self.read_dir(input, dir, open, |name, found| entries.push((name, found)))?;
+            return entries.into_iter().try_for_each(|(name, found)| self.take(open, &name, &[found]));
+        }
+        let mut names: BTreeMap<Vec<u8>, Vec<Found>> = BTreeMap::new();
+        for layer in &open.layers {
+            match layer.place {
+                LayerPlace::Dir(dir) => {
+                    self.enter(layer.input, dir, open)?;
+                    self.read_dir(layer.input, dir, open, |name, found| {
+                        names.entry(name).or_default().push(found)
+                    })?;
+                }
+                LayerPlace::Path(depth) => {
+                    let input = self.input(layer.input)?;
+                    if let Some(name) = input.at.names().nth(depth) {
+                        let found = Found { input: layer.input, what: What::Mount(depth.saturating_add(1)) };
+                        names.entry(name.as_bytes().to_vec()).or_default().push(found);
+                    }
+                }
+            }
+        }
+        names.into_iter().try_for_each(|(name, found)| self.take(open, &name, &found))
+    }
+
+    /// Errors: `Corrupt` for a directory that was read before.
+    fn enter(&mut self, input: u32, dir: InodeId, open: &Open) -> Result<()> {
+        if self.seen_dirs.insert((input, dir)) {
+            return Ok(());
+        }
+        let input = self.input(input)?;
+        let fault = "this directory was reached before by another name";
+        let subject = format!("{} image", input.volume.format().name);
+        Err(Error::corrupt(subject, fault).at(self.path(open.name, b"")).at(&input.name))
+    }
+
+    /// Takes the entries of one name.
+    fn take(&mut self, open: &Open, name: &[u8], found: &[Found]) -> Result<()> {
+        self.count(open, name)?;
+        let checked = Name::new(name).map_err(|fault| Error::failed(format!("internal: {fault}")))?;
+        if let [Found { input, what: What::Inode(id, _) }] = found[..]
+            && let Some(&build) = self.linked.get(&(input, id))
+        {
+            self.builder.link_child(open.build, checked, build);
+            return Ok(());
+        }
+        let mut rows = self.read_layers(found, &self.path(open.name, name))?;
+        self.settle(&mut rows, open, name);
+        let Some(last) = rows.last() else { return Ok(()) };
+        if last.is_dir() {
+            let build =
+                self.builder.add_child(open.build, checked, NodeKind::Directory, IMPLIED, Xattrs::new());
+            let row = self.names.len();
+            self.names.push((open.name, name.into()));
+            self.open_dir(build, &rows, row, open.depth.saturating_add(1));
+            return Ok(());
+        }
+        self.add(open.build, checked, last).map_err(|error| error.at(self.path(open.name, name)))
+    }
+
+    /// Leaves the entries that the new tree has: several directories, one of anything else, or
+    /// none.
+    fn settle(&mut self, rows: &mut Vec<Described>, open: &Open, name: &[u8]) {
+        let mut hidden = 0;
+        if self.options.whiteouts {
+            let hides = |row: &Described| match &row.inode {
+                Some((_, inode, xattrs)) if inode.kind == InodeKind::Directory => {
+                    whiteouts::is_opaque(xattrs)
+                }
+                Some((_, inode, xattrs)) => whiteouts::is_whiteout(inode.kind, xattrs),
+                None => false,
+            };
+            if let Some(last) = rows.iter().rposition(hides) {
+                rows.drain(..last);
+                hidden = last as u64;
+            }
+            if rows.first().is_some_and(|row| !row.is_dir() && hides(row)) {
+                rows.remove(0);
+            }
+        }
+        self.replaced = self.replaced.saturating_add(hidden);
+        if rows.len() < 2 || rows.iter().all(Described::is_dir) {
+            return;
+        }
+        if self.options.on_conflict == OnConflict::Refuse {
+            let inputs: Vec<u32> = rows.iter().map(|row| row.found.input).collect();
+            let path = self.path(open.name, name);
+            self.conflicts.add(path, &inputs);
+        }
+        let lowest = match rows.iter().rposition(|row| !row.is_dir()) {
+            Some(last_file) if last_file.saturating_add(1) == rows.len() => last_file,
+            Some(last_file) => last_file.saturating_add(1),
+            None => 0,
+        };
+        rows.drain(..lowest);
+        self.replaced = self.replaced.saturating_add(lowest as u64);
+    }
+
+    /// Adds a node that is no directory.
+    fn add(&mut self, parent: BuildId, name: Name<'_>, row: &Described) -> Result<()> {
+        let Some((id, inode, xattrs)) = &row.inode else { return Ok(()) };
+        let input = row.found.input;
+        // The entry that was chosen among several may be a further name, too.
+        if let Some(&build) = self.linked.get(&(input, *id)) {
+            self.builder.link_child(parent, name, build);
+            return Ok(());
+        }
+        self.meter.xattrs(xattrs)?;
+        let kind = match inode.kind {
+            InodeKind::Directory => return Ok(()),
+            InodeKind::File { len } => {
+                self.meter.file(len)?;
+                let content = ContentId(self.contents.len() as u64);
+                self.contents.push((input, *id));
+                NodeKind::File { len, content }
+            }
+            InodeKind::Symlink => {
+                let target = self.input(input)?.volume.read_link(*id)?;
+                self.meter.target(target.len())?;
+                NodeKind::Symlink(target.into())
+            }
+            InodeKind::BlockDevice(number) => NodeKind::BlockDevice(number),
+            InodeKind::CharDevice(number) => NodeKind::CharDevice(number),
+            InodeKind::Fifo => NodeKind::Fifo,
+            InodeKind::Socket => NodeKind::Socket,
+        };
+        let xattrs = self.kept_xattrs(xattrs);
+        let build = self.builder.add_child(parent, name, kind, inode.meta, xattrs);
+        if inode.links != 1 {
+            self.linked.insert((input, *id), build);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, open: &Open, name: &[u8]) -> Result<()> {
+        self.entry_count = self.entry_count.saturating_add(1);
+        let counted = self.meter.entry(open.depth, name.len()).and_then(|()| self.meter.hold(name.len()));
+        counted.map_err(|error| error.at(self.path(open.name, name)))?;
+        if self.entry_count.is_multiple_of(ENTRIES_BETWEEN_LOOKS) {
+            self.progress.advance(ENTRIES_BETWEEN_LOOKS, 0, 0);
+            if self.progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the path of `name` in a directory for messages; of the directory itself if the name
+    /// is empty.
+    fn path(&self, mut dir: usize, name: &[u8]) -> String {
+        let mut names = vec![name];
+        while let Some((parent, name)) = self.names.get(dir).filter(|_| dir != 0) {
+            names.push(name);
+            dir = *parent;
+        }
+        let path = names.into_iter().rev().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(&b'/');
+        format!("\"{}\"", if path.is_empty() { escaped(b"/") } else { escaped(&path) })
+    }
+}

@@ -1,0 +1,176 @@
+//! Merges images that were packed apart ([`merge`]).
+
+use crate::watcher::Watcher;
+use packfs_core::{Error, FileImage, Image, ImagePath, IntoImagePath, Limits, Progress, Result, ResultExt};
+use packfs_format::{Format, Opening, Volume};
+use packfs_merge::{DataPlace, MergeInput, MergeOptions, MergeReport, OnConflict};
+use packfs_read::CountedImage;
+use std::fs::File;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Merges images into a new image `output`, once [`Merge::run`] is called: their data is moved and
+/// never decoded, and only metadata is written anew. Directories that several images have are
+/// merged; see [`Merge::on_conflict`] for other names.
+///
+/// ```
+/// # fn main() -> packfs::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let (a, b, both) = (dir.path().join("a.sqfs"), dir.path().join("b.sqfs"), dir.path().join("c.sqfs"));
+/// packfs::pack_files([("etc/hosts", "127.0.0.1 localhost\n")], &a)?.run()?;
+/// packfs::pack_files([("logo.svg", "<svg/>")], &b)?.run()?;
+/// packfs::merge([&a], &both).at("usr/share", &b)?.run()?;
+/// assert_eq!(packfs::open(&both)?.read("usr/share/logo.svg")?, b"<svg/>");
+/// # Ok(())
+/// # }
+/// ```
+pub fn merge<P: AsRef<Path>>(images: impl IntoIterator<Item = P>, output: impl AsRef<Path>) -> Merge {
+    let root = |image: P| (ImagePath::root(), image.as_ref().to_owned());
+    Merge {
+        images: images.into_iter().map(root).collect(),
+        output: output.as_ref().to_owned(),
+        options: MergeOptions::default(),
+        watcher: Watcher::default(),
+    }
+}
+
+/// An image that is to be made of others.
+#[derive(Clone, Debug)]
+pub struct Merge {
+    images: Vec<(ImagePath, PathBuf)>,
+    output: PathBuf,
+    options: MergeOptions,
+    watcher: Watcher,
+}
+
+impl Merge {
+    /// Adds an image whose root becomes the directory `prefix`. It lies over those before it.
+    ///
+    /// Errors: `Usage` for a prefix that is no path.
+    pub fn at(mut self, prefix: impl IntoImagePath, image: impl AsRef<Path>) -> Result<Self> {
+        self.images.push((prefix.into_image_path()?, image.as_ref().to_owned()));
+        Ok(self)
+    }
+
+    /// Sets the treatment of a path that several images have.
+    #[must_use]
+    pub fn on_conflict(mut self, on_conflict: OnConflict) -> Self {
+        self.options.on_conflict = on_conflict;
+        self
+    }
+
+    /// Has whiteouts and opaque directories of overlayfs hide what earlier images have.
+    #[must_use]
+    pub fn apply_whiteouts(mut self) -> Self {
+        self.options.whiteouts = true;
+        self
+    }
+
+    /// Sets the place of the data.
+    #[must_use]
+    pub fn data(mut self, place: DataPlace) -> Self {
+        self.options.data = place;
+        self
+    }
+
+    /// Sets the limits of all images together.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.options.limits = limits;
+        self
+    }
+
+    /// Syncs the image to disk before it gets its name.
+    #[must_use]
+    pub fn sync(mut self) -> Self {
+        self.options.sync = true;
+        self
+    }
+
+    /// Watches `run`, and stops it.
+    #[must_use]
+    pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
+        self.watcher = Watcher::new(progress);
+        self
+    }
+
+    /// Merges. A failure leaves what was under the output's name before.
+    ///
+    /// Errors: `Usage` for images whose data cannot lie in one image, `Failed` for paths in
+    /// conflict, `Unsupported` for a format or a form that cannot be merged and for more than the
+    /// format can hold, `Corrupt` for a damaged image, `Io`, `Limit`, `Cancelled`.
+    pub fn run(&self) -> Result<Merged> {
+        self.run_with(self.watcher.progress())
+    }
+
+    /// Merges, watched by a progress that is only lent.
+    ///
+    /// Errors: as [`Merge::run`].
+    pub fn run_with(&self, progress: &dyn Progress) -> Result<Merged> {
+        let mut counted: Option<Arc<CountedImage>> = None;
+        let (mut inputs, mut format): (Vec<MergeInput>, Option<&'static dyn Format>) = (Vec::new(), None);
+        for (at, path) in &self.images {
+            self.refuse_overwriting(path)?;
+            let (input, found) = open(path, at, &mut counted)?;
+            format.get_or_insert(found);
+            inputs.push(input);
+        }
+        let Some(format) = format else {
+            return Err(Error::usage("there is no image to merge"));
+        };
+        let report = packfs_merge::merge(format, &inputs, &self.output, &self.options, progress)?;
+        let read_bytes = counted.map_or(0, |counted| counted.bytes());
+        Ok(Merged { read_bytes, report })
+    }
+
+    /// Errors: `Usage` for an image on the block device that the new one is written to.
+    fn refuse_overwriting(&self, path: &Path) -> Result<()> {
+        let (Ok(image), Ok(output)) = (std::fs::metadata(path), std::fs::metadata(&self.output)) else {
+            return Ok(());
+        };
+        let is_device = output.file_type().is_block_device();
+        if is_device && image.file_type().is_block_device() && image.rdev() == output.rdev() {
+            let message = format!("cannot write to {:?}: it is one of the images to merge", self.output);
+            return Err(Error::usage(message));
+        }
+        Ok(())
+    }
+}
+
+/// Results of [`Merge::run`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Merged {
+    /// Results of merging.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub report: MergeReport,
+    /// Bytes read from the images besides the data that was moved: their metadata, and data that
+    /// the system could not copy.
+    pub read_bytes: u64,
+}
+
+fn open(
+    path: &Path,
+    at: &ImagePath,
+    counted: &mut Option<Arc<CountedImage>>,
+) -> Result<(MergeInput, &'static dyn Format)> {
+    let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
+    let copied_from = file.try_clone().or_io(|| format!("cannot open {path:?}"))?;
+    let image: Arc<dyn Image> = Arc::new(FileImage::of(file, path)?);
+    let image = match counted {
+        Some(first) => first.beside(image),
+        None => Arc::clone(counted.insert(CountedImage::new(image))),
+    };
+    let format = packfs_formats::probe(&*image)?.ok_or_else(|| {
+        let error = Error::unsupported("image", format!("{path:?} has no known format"));
+        error.hint("packfs merge takes SquashFS 4.0 and EROFS images")
+    })?;
+    let name = image.name();
+    let image: Arc<dyn Image> = image;
+    let volume: Arc<dyn Volume> = Arc::from(format.open_with(Arc::clone(&image), Opening::default())?);
+    let input =
+        MergeInput { volume, image, file: Some(copied_from), path: path.to_owned(), name, at: at.clone() };
+    Ok((input, format))
+}

@@ -1,0 +1,12 @@
+//! Images that were packed apart and merged are the image that was packed in one piece.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod devices;
+mod erofs;
+mod hostile;
+mod limits;
+mod rivals;
+mod rules;
+mod shards;
+mod squashfs;
