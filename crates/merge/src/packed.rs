@@ -14,6 +14,9 @@ use std::ops::Range;
 
 /// Places from here on are those of fresh bytes.
 const FRESH: u64 = 1 << 62;
+/// Longest stream, in bytes.
+const LEN_MAX: u64 = 1 << 50;
+const TOO_LONG: &str = "more than 2^50 packed bytes";
 /// Longest plain cluster.
 const PLAIN_LEN_MAX: u64 = 1 << 30;
 /// Most algorithms of one index.
@@ -76,6 +79,9 @@ impl Packed {
         let mut rows = Vec::new();
         let found = if is_used { stored.packed(&mut rows)? } else { None };
         if let Some((place, len)) = found {
+            if len > LEN_MAX {
+                return Err(unsupported(TOO_LONG));
+            }
             self.close_block()?;
             self.complete(&mut rows, &place, len, image)?;
             self.note_forms(&mut rows, &place)?;
@@ -84,14 +90,15 @@ impl Packed {
         self.clusters.append(&mut rows);
         self.parts.push(Part { base: self.len, rows: first..self.clusters.len() });
         let len = found.map_or(0, |(_, len)| len);
-        self.len =
-            self.len.checked_add(len).ok_or_else(|| unsupported("more packed bytes than numbers tell"))?;
+        let end = self.len.checked_add(len).filter(|&end| end <= LEN_MAX);
+        self.len = end.ok_or_else(|| unsupported(TOO_LONG))?;
         Ok(())
     }
 
     /// Fills the last block of the stream.
     fn close_block(&mut self) -> Result<()> {
         let gap = self.len.wrapping_neg() % self.block_len;
+        let end = self.len.checked_add(gap).ok_or_else(|| unsupported(TOO_LONG))?;
         let Some(last) = self.clusters.last_mut().filter(|_| gap > 0) else { return Ok(()) };
         let block = |at: u64| at / self.block_len;
         if block(self.len.saturating_sub(last.len)) == block(self.len) {
@@ -113,7 +120,7 @@ impl Packed {
                 part.rows.end = self.clusters.len();
             }
         }
-        self.len += gap;
+        self.len = end;
         Ok(())
     }
 

@@ -146,6 +146,7 @@ fn output_of_every_verb_has_the_keys_and_types_of_the_schema() {
     let compression = ["info", "--compression", "--json", "root.sqfs", "rootfs"];
     schema.check("info-compression", &fixture.run(compression).json());
     schema.check("unpack", &fixture.run(["unpack", "root.sqfs", "out", "--json"]).json());
+    schema.check("merge", &fixture.run(["merge", "root.sqfs", "-o", "m.sqfs", "--json"]).json());
     let differences = fixture.run(["diff", "root.sqfs", "rootfs", "--json"]);
     schema.check("diff", &serde_json::from_slice(&differences.stdout).unwrap());
     every_difference(&fixture, &mut schema);
@@ -206,6 +207,7 @@ fn every_difference(fixture: &Fixture, schema: &mut Schema) {
     ];
     pack("a.erofs", &[&both[..], &a].concat());
     pack("b.erofs", &[&both[..], &b].concat());
+    schema.check("merge", &fixture.run(["merge", "root.sqfs", "-o", "m.sqfs", "--json"]).json());
     let differences = fixture.run(["diff", "a.erofs", "b.erofs", "--json"]);
     schema.check("diff", &serde_json::from_slice(&differences.stdout).unwrap());
 }

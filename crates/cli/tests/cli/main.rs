@@ -22,6 +22,7 @@ mod lab_plans;
 mod lab_subjects;
 mod limits;
 mod mapping;
+mod merging;
 mod mount_channels;
 mod mount_stress;
 mod mounting;

@@ -5,6 +5,7 @@ mod common;
 mod devices;
 mod erofs;
 mod hostile;
+mod kernels;
 mod limits;
 mod rivals;
 mod rules;

@@ -1,33 +1,32 @@
 //! Images by mksquashfs and mkfs.erofs.
 
+use crate::common::read_image;
 use crate::shards::{agrees_with, merged, shards};
-use packfs_testkit::{
-    Snapshot, is_root, odd_tree, peer, peer_since, skip, snapshot_dir, snapshot_tree, write_dir,
-};
+use packfs_testkit::{is_root, odd_tree, peer, peer_since, skip, write_dir};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Writes the shards of the odd tree as directories, and returns them with the tree's snapshot.
-fn directories(folder: &Path, count: usize) -> (Vec<PathBuf>, Snapshot) {
+/// Writes the shards of the odd tree as directories, and the whole tree as the last one.
+fn directories(folder: &Path, count: usize) -> Vec<PathBuf> {
     let (tree, contents) = odd_tree(16 << 10, true);
-    let write = |(index, shard)| {
+    let mut trees = shards(&tree, count);
+    trees.push(tree);
+    let write = |(index, tree)| {
         let path = folder.join(format!("tree{index}"));
         std::fs::create_dir(&path).unwrap();
-        write_dir(shard, &contents, &path);
+        write_dir(tree, &contents, &path);
         path
     };
-    let shards = shards(&tree, count);
-    (shards.iter().enumerate().map(write).collect(), snapshot_tree(&tree, &contents))
+    trees.iter().enumerate().map(write).collect()
 }
 
-/// Returns the tree as directories hold it: sockets and the like as the host makes them.
-fn expected(directories: &[PathBuf]) -> Snapshot {
-    let mut all = Snapshot::default();
-    for path in directories {
-        for (name, row) in snapshot_dir(path).0 {
-            all.0.insert(name, row);
-        }
-    }
-    all
+/// Merges the images of all shards, and compares with that of the whole tree.
+#[track_caller]
+fn agree(images: &[PathBuf], format: &str, folder: &Path, what: &str) {
+    let Some((whole, shards)) = images.split_last() else { return };
+    let (expected, _) = read_image(whole);
+    let (image, _) = merged(shards, folder);
+    agrees_with(&image, format, &expected, what);
 }
 
 #[test]
@@ -37,7 +36,7 @@ fn images_by_mksquashfs_merge() {
     }
     let Some(tool) = peer("mksquashfs") else { return };
     let folder = tempfile::tempdir().unwrap();
-    let (directories, _) = directories(folder.path(), 3);
+    let directories = directories(folder.path(), 3);
     for options in [
         &["-comp", "gzip"][..],
         &["-comp", "xz", "-Xbcj", "x86"],
@@ -47,28 +46,15 @@ fn images_by_mksquashfs_merge() {
         let pack = |(index, from): (usize, &PathBuf)| {
             let to = folder.path().join(format!("{index}.sqfs"));
             let _ = std::fs::remove_file(&to);
-            let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![from, &to];
-            arguments
-                .extend(["-noappend", "-no-progress", "-quiet", "-b", "16K"].iter().map(|word| word as _));
-            arguments.extend(options.iter().map(|word| word as &dyn AsRef<std::ffi::OsStr>));
+            let usual = ["-noappend", "-no-progress", "-quiet", "-b", "16K"];
+            let mut arguments: Vec<&dyn AsRef<OsStr>> = vec![from, &to];
+            arguments.extend(usual.iter().chain(options).map(|word| word as &dyn AsRef<OsStr>));
             tool.run(&arguments);
             to
         };
         let images: Vec<PathBuf> = directories.iter().enumerate().map(pack).collect();
-        let (image, _) = merged(&images, folder.path());
-        agrees_with(
-            &image,
-            "squashfs",
-            &whole_seconds(expected(&directories)),
-            &format!("mksquashfs {options:?}"),
-        );
+        agree(&images, "squashfs", folder.path(), &format!("mksquashfs {options:?}"));
     }
-}
-
-/// SquashFS has no fractions of seconds.
-fn whole_seconds(mut snapshot: Snapshot) -> Snapshot {
-    snapshot.0.values_mut().for_each(|row| row.mtime.nanos = 0);
-    snapshot
 }
 
 #[test]
@@ -77,7 +63,7 @@ fn images_by_mkfs_erofs_merge() {
         return skip("device nodes need root");
     }
     let folder = tempfile::tempdir().unwrap();
-    let (directories, _) = directories(folder.path(), 3);
+    let directories = directories(folder.path(), 3);
     let cases = [
         ("1.5", &[][..]),
         ("1.5", &["-zlz4hc"]),
@@ -94,14 +80,13 @@ fn images_by_mkfs_erofs_merge() {
         let pack = |(index, from): (usize, &PathBuf)| {
             let to = folder.path().join(format!("{index}.erofs"));
             let _ = std::fs::remove_file(&to);
-            let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> =
-                options.iter().map(|word| word as &dyn AsRef<std::ffi::OsStr>).collect();
-            arguments.extend([&to as &dyn AsRef<std::ffi::OsStr>, from]);
+            let mut arguments: Vec<&dyn AsRef<OsStr>> =
+                options.iter().map(|word| word as &dyn AsRef<OsStr>).collect();
+            arguments.extend([&to as &dyn AsRef<OsStr>, from]);
             tool.run(&arguments);
             to
         };
         let images: Vec<PathBuf> = directories.iter().enumerate().map(pack).collect();
-        let (image, _) = merged(&images, folder.path());
-        agrees_with(&image, "erofs", &expected(&directories), &format!("mkfs.erofs {options:?}"));
+        agree(&images, "erofs", folder.path(), &format!("mkfs.erofs {options:?}"));
     }
 }
