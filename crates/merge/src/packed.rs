@@ -1,7 +1,7 @@
 //! The packed streams of all inputs, one after the other as the stream of the new image.
 //!
-//! An index has one cluster that starts in each block of the stream, so every input's part starts at
-//! a block. What its last cluster leaves of a block is filled with a cluster of zeros.
+//! An index has one cluster that starts in each block of the stream, so every input's part starts
+//! at a block. What its last cluster leaves of a block is filled with a cluster of zeros.
 
 use crate::clusters::relocate;
 use crate::moves::Moves;

@@ -21,6 +21,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Entries between two looks at progress.
 const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
 
+/// Inodes have numbers of 32 bits, the root and special ones included.
+const ENTRIES_MAX: u64 = u32::MAX as u64 - 8;
+
 /// Metadata of a directory that no input describes.
 const IMPLIED: Meta =
     Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: 0, nanos: 0 } };
@@ -117,7 +120,7 @@ pub(crate) fn scan(
     let layers: Vec<Found> =
         (0..).zip(inputs).map(|(input, _)| Found { input, what: What::Mount(0) }).collect();
     let root = scan.read_layers(&layers, "\"/\"")?;
-    scan.open_dir(BuildId::ROOT, &root, 0, 0);
+    scan.open_dir(BuildId::ROOT, &root, 0, 0)?;
     while let Some(open) = scan.open.pop() {
         scan.read(&open)?;
     }
@@ -180,9 +183,10 @@ impl Scan<'_> {
 
     /// Opens a directory with these layers, which takes the description of the last one that has
     /// any.
-    fn open_dir(&mut self, build: BuildId, layers: &[Described], name: usize, depth: u64) {
+    fn open_dir(&mut self, build: BuildId, layers: &[Described], name: usize, depth: u64) -> Result<()> {
         let described = layers.iter().rev().find_map(|layer| layer.inode.as_ref());
         if let Some((_, inode, xattrs)) = described {
+            self.meter.xattrs(xattrs)?;
             self.builder.describe(build, inode.meta, self.kept_xattrs(xattrs));
         }
         let layers = layers.iter().map(|layer| Layer {
@@ -194,6 +198,7 @@ impl Scan<'_> {
             },
         });
         self.open.push(Open { build, name, depth, layers: layers.collect() });
+        Ok(())
     }
 
     fn kept_xattrs(&self, xattrs: &Xattrs) -> Xattrs {
@@ -261,8 +266,7 @@ impl Scan<'_> {
                 self.builder.add_child(open.build, checked, NodeKind::Directory, IMPLIED, Xattrs::new());
             let row = self.names.len();
             self.names.push((open.name, name.into()));
-            self.open_dir(build, &rows, row, open.depth.saturating_add(1));
-            return Ok(());
+            return self.open_dir(build, &rows, row, open.depth.saturating_add(1));
         }
         self.add(open.build, checked, last).map_err(|error| error.at(self.path(open.name, name)))
     }
@@ -343,6 +347,10 @@ impl Scan<'_> {
 
     fn count(&mut self, open: &Open, name: &[u8]) -> Result<()> {
         self.entry_count = self.entry_count.saturating_add(1);
+        if self.entry_count >= ENTRIES_MAX {
+            let what = format!("more than {ENTRIES_MAX} entries, as many as inodes have numbers");
+            return Err(Error::unsupported("merge", what));
+        }
         let counted = self.meter.entry(open.depth, name.len()).and_then(|()| self.meter.hold(name.len()));
         counted.map_err(|error| error.at(self.path(open.name, name)))?;
         if self.entry_count.is_multiple_of(ENTRIES_BETWEEN_LOOKS) {

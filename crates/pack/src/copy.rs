@@ -1,8 +1,8 @@
 //! Copies ranges between files within the kernel.
 //!
-//! `copy_file_range` shares blocks where a file system can (btrfs, XFS, bcachefs), has a server copy
-//! them where there is one (NFS 4.2), and otherwise copies them without passing them through this
-//! process.
+//! `copy_file_range` shares blocks where a file system can (btrfs, XFS, bcachefs), has a server
+//! copy them where there is one (NFS 4.2), and otherwise copies them without passing them through
+//! this process.
 
 use rustix::io::Errno;
 use std::fs::File;

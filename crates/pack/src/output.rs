@@ -52,8 +52,8 @@ impl Output {
         Ok(Output { file, destination, base, position, end: position, buffer, len_max, stops_early })
     }
 
-    /// Creates the output for `path`, of which sections are written first and data later; those from
-    /// `position` on come in order.
+    /// Creates the output for `path`, of which sections are written first and data later; those
+    /// from `position` on come in order.
     ///
     /// Errors: `Usage` for what is no file, device or pipe, `Io`.
     pub fn of_parts(path: &Path, position: u64, progress: &dyn Progress) -> Result<Self> {

@@ -17,7 +17,8 @@ use std::sync::Arc;
 /// ```
 /// # fn main() -> packfs::Result<()> {
 /// # let dir = tempfile::tempdir().unwrap();
-/// # let (a, b, both) = (dir.path().join("a.sqfs"), dir.path().join("b.sqfs"), dir.path().join("c.sqfs"));
+/// # let (a, b) = (dir.path().join("a.sqfs"), dir.path().join("b.sqfs"));
+/// # let both = dir.path().join("both.sqfs");
 /// packfs::pack_files([("etc/hosts", "127.0.0.1 localhost\n")], &a)?.run()?;
 /// packfs::pack_files([("logo.svg", "<svg/>")], &b)?.run()?;
 /// packfs::merge([&a], &both).at("usr/share", &b)?.run()?;

@@ -123,7 +123,7 @@ pub(crate) struct Options {
     /// The first of them that a file may lie on, counted from 0.
     pub device_of: ByPath<u16>,
     /// Codecs of data that other images stored, if the image is merged from them.
-    pub merged: Vec<CodecSettings>,
+    pub merged: Option<Vec<CodecSettings>>,
     /// True if the image holds the files of its devices, too, at their places.
     pub is_flat: bool,
 }

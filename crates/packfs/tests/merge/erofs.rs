@@ -39,6 +39,21 @@ fn shards_with_every_form_of_index_are_the_whole_tree() {
 }
 
 #[test]
+fn shards_with_48_bit_addresses_are_the_whole_tree() {
+    for options in [
+        &[("48bit", "on")][..],
+        &[("index", "extents")],
+        &[("byte-aligned", "on")],
+        &[("index", "extents"), ("dedupe", "ranges")],
+        &[("metabox", "64K")],
+    ] {
+        let options = [&[("kernel", "6.18")], options].concat();
+        shards_merge("lz4hc", &options, 4);
+        shards_merge("zstd:3+lz4", &options, 2);
+    }
+}
+
+#[test]
 fn tails_stay_wherever_they_are() {
     for options in [
         &[("fragments", "off")][..],

@@ -157,7 +157,7 @@ impl Wants {
             dot_omitted: typed.dot_omitted.unwrap_or(compact.wide),
             devices,
             device_of,
-            merged: Vec::new(),
+            merged: None,
             is_flat: false,
             typed,
         })

@@ -104,7 +104,7 @@ impl<'a> Index<'a> {
         let amid = |piece: &Piece| piece.form == Form::Plain && piece.start & within_block != 0;
         uses.interlaced = map.is_rotated || choice.interlaced && map.pieces.iter().any(amid);
         // Data that was stored before lies where it lies.
-        let byte_aligned = choice.byte_aligned || choice.wide && map.is_unaligned(choice.block_bits);
+        let byte_aligned = choice.byte_aligned || map.is_unaligned(choice.block_bits);
         let may_have_extents = choice.wide
             && (byte_aligned || matches!(choice.form, IndexForm::Auto | IndexForm::Extents))
             && map.inline_len() == 0

@@ -299,7 +299,7 @@ impl Zone {
             let message = format!("the image has {image_len} bytes, more than 2^32 blocks of {block_len}");
             return Err(Error::failed(message).hint("-O 48bit=on allows more, and needs Linux 6.15"));
         }
-        if !options.merged.is_empty()
+        if options.merged.is_some()
             && !devices.is_empty()
             && !options.is_flat
             && all_blocks > u64::from(u32::MAX)

@@ -61,7 +61,7 @@ pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
         // Names met together may need a newer one than each of them alone.
         kernel: kernel::KERNELS[kernel::KERNELS.len() - 1].1,
         devices: merging.data_files.clone(),
-        merged: used.iter().map(|algorithm| settings_of(*algorithm, &readers)).collect(),
+        merged: Some(used.iter().map(|algorithm| settings_of(*algorithm, &readers)).collect()),
         is_flat: merging.is_flat,
         ..Options::new(&settings)?
     };

@@ -194,7 +194,7 @@ fn codec_settings(options: &Options, features: &Features) -> Vec<u8> {
 pub(crate) fn all_settings(options: &Options) -> impl Iterator<Item = &CodecSettings> {
     let of_files = options.storages().filter_map(|storage| storage.codecs().map(|(codecs, _)| codecs));
     let of_metadata = options.metabox.iter().map(|metabox| &metabox.codec);
-    of_files.flat_map(Codecs::both).chain(of_metadata).chain(&options.merged)
+    of_files.flat_map(Codecs::both).chain(of_metadata).chain(options.merged.iter().flatten())
 }
 
 /// The longest dictionary of any codec.
