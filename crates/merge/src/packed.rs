@@ -101,23 +101,21 @@ impl Packed {
         let end = self.len.checked_add(gap).ok_or_else(|| unsupported(TOO_LONG))?;
         let Some(last) = self.clusters.last_mut().filter(|_| gap > 0) else { return Ok(()) };
         let block = |at: u64| at / self.block_len;
-        if block(self.len.saturating_sub(last.len)) == block(self.len) {
-            match last.form {
-                // Its block is stored whole.
-                ClusterForm::Plain | ClusterForm::Rotated => last.stored_len += gap as u32,
-                ClusterForm::Hole => {}
-                ClusterForm::Compressed | ClusterForm::CompressedPart => {
-                    let what = "the packed inode ends with a compressed cluster within one block";
-                    return Err(unsupported(what));
-                }
+        let is_within = block(self.len.saturating_sub(last.len)) == block(self.len);
+        match last.form {
+            // Its block is stored whole.
+            ClusterForm::Plain | ClusterForm::Rotated if is_within => {
+                last.len += gap;
+                last.stored_len += gap as u32;
             }
-            last.len += gap;
-        } else {
-            let offset = self.zeros();
-            let form = ClusterForm::Plain;
-            self.clusters.push(Cluster { offset, len: gap, stored_len: gap as u32, form, second: false });
-            if let Some(part) = self.parts.iter_mut().rev().find(|part| !part.rows.is_empty()) {
-                part.rows.end = self.clusters.len();
+            ClusterForm::Hole => last.len += gap,
+            // Within one block, only extents can tell what follows.
+            _ => {
+                let (offset, form) = (self.zeros(), ClusterForm::Plain);
+                self.clusters.push(Cluster { offset, len: gap, stored_len: gap as u32, form, second: false });
+                if let Some(part) = self.parts.iter_mut().rev().find(|part| !part.rows.is_empty()) {
+                    part.rows.end = self.clusters.len();
+                }
             }
         }
         self.len = end;
@@ -186,7 +184,9 @@ impl Packed {
         let start = if tail.compressed { end - stored_len } else { at };
         image.read_exact_at(tail.id, self.fresh.get_mut(start..start + stored_len).unwrap_or_default())?;
         let form = if tail.compressed { ClusterForm::Compressed } else { ClusterForm::Plain };
-        Ok(Cluster { offset: FRESH + at as u64, len, stored_len: tail.stored_len, form, second: false })
+        // The zeros before compressed bytes count.
+        let stored_len = if tail.compressed { self.block_len as u32 } else { tail.stored_len };
+        Ok(Cluster { offset: FRESH + at as u64, len, stored_len, form, second: false })
     }
 
     /// Tells clusters by the algorithms of the whole stream.

@@ -25,9 +25,8 @@ impl Ranges {
         if len == 0 {
             return;
         }
+        let end = start.saturating_add(len).checked_next_multiple_of(self.unit).unwrap_or(u64::MAX);
         let start = start / self.unit * self.unit;
-        let end =
-            start.max(start.saturating_add(len).checked_next_multiple_of(self.unit).unwrap_or(u64::MAX));
         match self.rows.last_mut() {
             Some(last) if last.0 <= start && start <= last.1 => last.1 = last.1.max(end),
             _ => self.rows.push((start, end)),
@@ -76,6 +75,13 @@ mod tests {
             ranges.add(start, len);
         }
         assert_eq!(ranges.finish()[..2], [4096..12_288, 98_304..102_400]);
+    }
+
+    #[test]
+    fn a_range_over_the_end_of_a_unit_is_both_units() {
+        let mut ranges = Ranges::new(4096);
+        ranges.add(4000, 200);
+        assert_eq!(ranges.finish(), [0..8192]);
     }
 
     #[test]

@@ -131,8 +131,11 @@ impl Opts {
         let (size, moved) = (text::size(report.image_size), text::size(report.moved_bytes));
         let mut out = Out::stdout();
         let (images, nodes) = (text::counted(report.images, "image"), text::count(report.nodes));
-        let merged_word = "merged".green().bold();
-        out.line(format_args!("{merged_word}: {:?} of {images}: {nodes} inodes, {size}", self.output))?;
+        out.line(format_args!(
+            "{}: {:?} of {images}: {nodes} inodes, {size}",
+            "merged".green().bold(),
+            self.output
+        ))?;
         let (read, written) = (text::size(merged.read_bytes), text::size(report.metadata_bytes));
         out.line(format_args!("  {moved} of data moved, {read} of metadata read and {written} written"))?;
         if report.replaced > 0 {

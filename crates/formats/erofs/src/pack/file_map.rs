@@ -97,10 +97,17 @@ impl FileMap {
         self.algorithms[usize::from(piece.second)]
     }
 
-    /// Returns true if stored bytes start within a block.
-    pub(super) fn is_unaligned(&self, block_bits: u32) -> bool {
-        let is_stored = |piece: &&Piece| matches!(piece.form, Form::Plain | Form::Compressed | Form::Part);
-        self.pieces.iter().filter(is_stored).any(|piece| piece.offset & ((1 << block_bits) - 1) != 0)
+    /// Returns true if stored bytes start within a block; with `exact_lens` also if compressed ones
+    /// end within one, because no zeros stand before them then.
+    pub(super) fn is_unaligned(&self, block_bits: u32, exact_lens: bool) -> bool {
+        let within = (1 << block_bits) - 1;
+        self.pieces.iter().any(|piece| match piece.form {
+            Form::Compressed | Form::Part => {
+                piece.offset & within != 0 || exact_lens && u64::from(piece.stored_len) & within != 0
+            }
+            Form::Plain => piece.offset & within != 0,
+            _ => false,
+        })
     }
 
     /// Returns true if no cluster takes more bytes than it holds, as extents want it. Indexes of
@@ -127,11 +134,15 @@ impl FileMap {
     }
 
     /// Gives the tail that was to lie beside the inode a block of its own.
-    pub(super) fn spill_tail(&mut self, offset: u64) {
+    pub(super) fn spill_tail(&mut self, offset: u64, block_len: u32) {
         if let Some(piece) = self.pieces.last_mut()
             && let Form::Inline { compressed } = piece.form
         {
             piece.form = if compressed { Form::Compressed } else { Form::Plain };
+            if compressed {
+                // Zeros fill the block from its start.
+                piece.stored_len = piece.stored_len.next_multiple_of(block_len);
+            }
             piece.offset = offset;
         }
     }

@@ -66,6 +66,8 @@ pub(super) struct Choice {
     /// Rotates plain blocks that start within a block of the file.
     pub interlaced: bool,
     pub block_bits: u32,
+    /// Set if compressed bytes are known with the zeros before them.
+    pub exact_lens: bool,
 }
 
 impl Body {
@@ -104,7 +106,7 @@ impl<'a> Index<'a> {
         let amid = |piece: &Piece| piece.form == Form::Plain && piece.start & within_block != 0;
         uses.interlaced = map.is_rotated || choice.interlaced && map.pieces.iter().any(amid);
         // Data that was stored before lies where it lies.
-        let byte_aligned = choice.byte_aligned || map.is_unaligned(choice.block_bits);
+        let byte_aligned = choice.byte_aligned || map.is_unaligned(choice.block_bits, choice.exact_lens);
         let may_have_extents = choice.wide
             && (byte_aligned || matches!(choice.form, IndexForm::Auto | IndexForm::Extents))
             && map.inline_len() == 0

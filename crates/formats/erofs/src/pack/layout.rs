@@ -348,7 +348,7 @@ impl Zone {
         features.metabox = true;
         let facts = nodes.special_facts(map.size, nodes.tree.node_count() + 2);
         let mut inode = Vec::new();
-        nodes.write_special(&mut inode, &facts, &map, features)?;
+        nodes.write_special(&mut inode, &facts, (&map, true), features)?;
         let at = out.end().next_multiple_of(SLOT_LEN);
         out.write_at(at, &inode)?;
         Ok(self.nid_at(at - self.start))

@@ -270,6 +270,7 @@ impl<'a> Nodes<'a> {
             byte_aligned: self.options.typed.byte_aligned,
             interlaced: self.options.typed.interlaced,
             block_bits: self.block_bits,
+            exact_lens: self.options.merged.is_some(),
         }
     }
 
@@ -312,7 +313,7 @@ impl<'a> Nodes<'a> {
             }
             Data::Clusters { mut map, spilled } => {
                 if spilled.is_some() {
-                    map.spill_tail(0);
+                    map.spill_tail(0, self.options.block_len);
                 }
                 let index = Index::choose(&map, self.choice(spilled.is_some()), start)?;
                 features.add(&index.uses, map.algorithms);
@@ -384,7 +385,7 @@ impl<'a> Nodes<'a> {
             }
             Data::Clusters { mut map, spilled } => {
                 if spilled.is_some() {
-                    map.spill_tail(spot.own_at);
+                    map.spill_tail(spot.own_at, self.options.block_len);
                 }
                 let index = Index::choose(&map, self.choice(spilled.is_some()), start)?;
                 head(index.layout(), index.block_count.min(u32::MAX.into()), out);
@@ -461,24 +462,27 @@ impl<'a> Nodes<'a> {
                 let start = out.len() as u64;
                 map.write(&mut out, start);
             }
-            Mapped::Clusters(map) => self.write_special(&mut out, &facts, &map, features)?,
+            Mapped::Clusters(map) => {
+                let exact_lens = self.options.merged.is_some();
+                self.write_special(&mut out, &facts, (&map, exact_lens), features)?;
+            }
         }
         Ok(Some(out))
     }
 
-    /// Appends a special inode whose data is compressed, with its map.
+    /// Appends a special inode whose data is compressed, with its map. Clusters of metadata start
+    /// anywhere, without zeros before them (`exact_lens`).
     pub(super) fn write_special(
         &self,
         out: &mut Vec<u8>,
         facts: &InodeFacts,
-        map: &FileMap,
+        (map, exact_lens): (&FileMap, bool),
         features: &mut Features,
     ) -> Result<()> {
         let extended = inodes::is_extended(facts, &self.times, 0);
         let start = if extended { EXTENDED_LEN } else { COMPACT_LEN };
-        // Clusters of metadata are not aligned.
-        let aligned = map.pieces.iter().all(|piece| piece.offset & (self.block_len() - 1) == 0);
-        let choice = self.choice(false);
+        let choice = Choice { exact_lens, ..self.choice(false) };
+        let aligned = !map.is_unaligned(self.block_bits, exact_lens);
         let choice = Choice {
             byte_aligned: choice.byte_aligned || !aligned,
             form: if aligned { choice.form } else { IndexForm::Extents },
