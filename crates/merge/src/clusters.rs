@@ -151,7 +151,7 @@ impl Gathering<'_> {
         let mut start = 0;
         for (input, &end) in self.ends.iter().enumerate() {
             for cluster in self.clusters.get_mut(start..end).unwrap_or_default() {
-                relocate(cluster, input, moves)?;
+                moves.relocate(cluster, input)?;
             }
             start = end;
             let packed_base = self.packed.base(input);
@@ -167,14 +167,6 @@ impl Gathering<'_> {
         }
         self.packed.finish(&mut self.clusters, moves)
     }
-}
-
-/// Gives a cluster its place in the new image.
-pub(crate) fn relocate(cluster: &mut Cluster, input: usize, moves: &Moves) -> Result<()> {
-    if cluster.form != ClusterForm::Hole {
-        cluster.offset = moves.place(input, cluster.offset)?;
-    }
-    Ok(())
 }
 
 fn add_ranges<'a>(clusters: impl IntoIterator<Item = &'a Cluster>, ranges: &mut Ranges) {

@@ -1,6 +1,7 @@
 //! Ranges of the inputs' data, and their places in the new image.
 
 use packfs_core::{Error, Result};
+use packfs_format::{Cluster, ClusterForm};
 use std::ops::Range;
 
 /// Ranges from this length on are placed so that file systems can share their blocks: both offsets
@@ -76,6 +77,16 @@ impl Moves {
         let row = index.checked_sub(1).and_then(|index| rows.get(index)).ok_or_else(lost)?;
         let within = offset.saturating_sub(row.from.start);
         if within >= row.len() { Err(lost()) } else { Ok(row.to.saturating_add(within)) }
+    }
+
+    /// Gives a cluster its place in the new image.
+    ///
+    /// Errors: as [`Moves::place`].
+    pub(crate) fn relocate(&self, cluster: &mut Cluster, input: usize) -> Result<()> {
+        if cluster.form != ClusterForm::Hole {
+            cluster.offset = self.place(input, cluster.offset)?;
+        }
+        Ok(())
     }
 }
 

@@ -3,7 +3,6 @@
 //! An index has one cluster that starts in each block of the stream, so every input's part starts
 //! at a block. What its last cluster leaves of a block is filled with a cluster of zeros.
 
-use crate::clusters::relocate;
 use crate::moves::Moves;
 use packfs_codec::Algorithm;
 use packfs_core::{Error, Image, Result};
@@ -259,7 +258,7 @@ impl Packed {
             for row in self.clusters.get_mut(part.rows.clone()).unwrap_or_default() {
                 match row.offset.checked_sub(FRESH) {
                     Some(at) => row.offset = moves.fresh_at.saturating_add(at),
-                    None => relocate(row, input, moves)?,
+                    None => moves.relocate(row, input)?,
                 }
             }
         }
