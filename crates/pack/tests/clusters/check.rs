@@ -205,6 +205,7 @@ fn put_clusters_together(
                 }
                 starts.extend((start..start + row.len).step_by(block_len as usize).map(|at| (at, 1)));
             }
+            ClusterForm::Rotated => panic!("only merged images have clusters rotated one by one"),
             ClusterForm::Compressed => {
                 assert!(row.len <= u64::from(cut.decoded_len_max));
                 assert!(row.stored_len <= cluster_len && u64::from(row.stored_len) < row.len);
