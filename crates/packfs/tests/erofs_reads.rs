@@ -33,6 +33,8 @@ const LAYOUTS: &[Row] = &[
     ("all xattrs shared", &["-x0"]),
     ("xattr prefix", &["--xattr-prefix=user.o", "--xattr-prefix=trusted.overlay."]),
     ("plain xattr prefix", &["-Eplain-xattr-prefixes", "--xattr-prefix=user.o"]),
+    ("digests outside of all namespaces", &["--xattr-inode-digest=erofs.fingerprint.v1"]),
+    ("digests as attributes", &["--xattr-inode-digest=trusted.digest"]),
     ("no checksum", &["-Enosbcrc"]),
     ("metadata zone", &["--MZ=id"]),
 ];
