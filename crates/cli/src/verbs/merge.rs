@@ -83,7 +83,7 @@ const EXAMPLES: &str = "\
 Examples:
   packfs merge base.sqfs app.sqfs -o all.sqfs
   packfs merge base.sqfs --at usr/share=data.sqfs -o all.sqfs
-  packfs merge lower.erofs upper.erofs -o all.erofs --on-conflict last --apply-whiteouts
+  packfs merge a.erofs b.erofs -o all.erofs --on-conflict last --apply-whiteouts
   packfs merge shards/*.erofs -o index.erofs --devices
 
 Exit code 1 if paths are in conflict, 2 if the images have different codecs or
