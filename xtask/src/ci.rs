@@ -24,7 +24,7 @@ const PEERS: &str = "PACKFS_PEERS";
 
 /// Test binaries that use programs in specific versions (`packfs_testkit::peer`). The tests of the
 /// command line use one only in a session of the lab, which has tests without peers.
-const TESTS_WITH_PEERS: [&str; 11] = [
+const TESTS_WITH_PEERS: [&str; 12] = [
     "attached",
     "erofs_damage",
     "erofs_kernel",
@@ -32,6 +32,7 @@ const TESTS_WITH_PEERS: [&str; 11] = [
     "erofs_reads",
     "erofs_second_codec",
     "interop",
+    "merge",
     "squashfs_legacy",
     "squashfs_peers",
     "squashfs_runs",

@@ -79,7 +79,7 @@ struct Scan<'a> {
     progress: &'a dyn Progress,
     builder: TreeBuilder,
     contents: Vec<(u32, InodeId)>,
-    /// Files that may have several names, by inode.
+    /// Nodes that may have further names, by inode.
     linked: HashMap<(u32, InodeId), BuildId>,
     seen_dirs: HashSet<(u32, InodeId)>,
     open: Vec<Open>,
@@ -339,9 +339,8 @@ impl Scan<'_> {
         };
         let xattrs = self.kept_xattrs(xattrs);
         let build = self.builder.add_child(parent, name, kind, inode.meta, xattrs);
-        if inode.links != 1 {
-            self.linked.insert((input, *id), build);
-        }
+        // Whatever the number of its links: that of basic inodes of SquashFS is not stored.
+        self.linked.insert((input, *id), build);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Reasons why a test is not passed.
 
 /// Suite, test, and reason.
-const REASONS: [(&str, &str, &str); 14] = [
+const REASONS: [(&str, &str, &str); 11] = [
     ("erofs-utils", "007", "it needs its helper badlz4, which is built with liblz4"),
     ("erofs-utils", "016", SLOW),
     ("erofs-utils", "021", "it looks for `-b#` in the help text"),
@@ -24,15 +24,11 @@ const REASONS: [(&str, &str, &str); 14] = [
     ),
     ("squashfs-tools-ng", "gensquashfs fstree_glob2.txt", GLOB),
     ("squashfs-tools-ng", "gensquashfs fstree_glob3.txt", GLOB),
-    ("squashfuse", "ll-smoke.sh", PIPE),
-    ("squashfuse", "ll-smoke-singlethreaded.sh", PIPE),
-    ("squashfuse", "notify_test.sh", PIPE),
     ("squashfuse", "umount-test.sh", "it looks for the driver's command line among the processes"),
 ];
 
 const SLOW: &str = "it makes random files, and does not end within 120 s on a busy machine";
 const GLOB: &str = "recursive globs";
-const PIPE: &str = "`notify_pipe` is not written";
 
 /// Returns the reason of a test.
 pub fn of(suite: &str, test: &str) -> Option<&'static str> {
