@@ -65,10 +65,10 @@ fn images_by_mkfs_erofs_merge() {
     let folder = tempfile::tempdir().unwrap();
     let directories = directories(folder.path(), 3);
     let cases = [
-        ("1.5", &[][..]),
-        ("1.5", &["-zlz4hc"]),
-        ("1.5", &["-zlz4hc", "-C65536"]),
-        ("1.5", &["-zlz4hc", "-Eztailpacking"]),
+        ("1.7", &[][..]),
+        ("1.7", &["-zlz4hc"]),
+        ("1.7", &["-zlz4hc", "-C65536"]),
+        ("1.7", &["-zlz4hc", "-Eztailpacking"]),
         ("1.7", &["-zlz4hc", "-C16384", "-Efragments"]),
         ("1.7", &["-zlz4hc", "-C16384", "-Eall-fragments"]),
         ("1.7", &["-zlz4hc", "-Ededupe,fragments"]),
