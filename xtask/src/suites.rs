@@ -1,7 +1,7 @@
 //! `cargo xtask suites`: the test suites of other tools, run twice: with their names as links to
 //! packfs, and with the originals as a control.
 //!
-//! The suites, most of them GPL code, are cloned below `target/suites` for the run, and never linked.
+//! The suites, most of them GPL code, are cloned below `target/suites`, and never linked.
 
 mod erofs;
 mod ng;

@@ -143,8 +143,8 @@ impl Reader {
             _ => self.prefixes.get(usize::from(index & EROFS_XATTR_LONG_PREFIX_MASK)),
         };
         let (base, infix) = match (long, index & EROFS_XATTR_LONG_PREFIX) {
-            // A name outside of all namespaces, such as that of digests of contents by which kernels
-            // share pages: Linux does not show it.
+            // A name outside of all namespaces, such as that of digests by which kernels share
+            // pages: Linux does not show it.
             (Some(long), _) if long.base_index == 0 => return Ok(()),
             (Some(long), _) => (long.base_index, &*long.infix),
             (None, 0) => (index, &b""[..]),
