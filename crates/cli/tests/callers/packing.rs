@@ -273,8 +273,8 @@ pub const SQUASHFS: &[Call] = &[
         )
     },
     Call {
-        differs: "runs without `-android-fs-config` and `-block-map`, which are refused: packfs has no table of \
-                  Android's users, and `packfs info --space` lists blocks",
+        differs: "runs without `-android-fs-config`, which is refused unless `-fs-config-file` is given, and \
+                  without `-block-map`",
         ..call(
             33,
             "Android",
