@@ -3,7 +3,7 @@
 //!
 //! An answer and the wait for the next request are one system call. A serving thread runs on the
 //! processor of its queue, so that neither the request nor the answer wakes another processor.
-//! What is not sent this way, such as `FORGET`, still comes through `/dev/fuse`.
+//! Requests that are not sent this way, such as `FORGET`, still come through `/dev/fuse`.
 
 use super::ring::{Event, Ring};
 use super::room::Room;
