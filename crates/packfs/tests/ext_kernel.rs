@@ -8,6 +8,7 @@ use packfs_format::{InodeId, Opening, Volume};
 use packfs_read::{ReadEngine, ReadOptions};
 use packfs_testkit::{
     Compare, LoopDevice, Mount, Peer, Random, Snapshot, is_root, peer, skip, snapshot_dir, snapshot_tree,
+    unmount,
 };
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 use std::fs;
@@ -66,8 +67,7 @@ impl Writable {
 
 impl Drop for Writable {
     fn drop(&mut self) {
-        let status = Command::new("umount").arg(self.0.path()).status().unwrap();
-        assert!(status.success() || std::thread::panicking());
+        assert!(unmount(self.0.path()) || std::thread::panicking());
     }
 }
 

@@ -6,7 +6,9 @@ use common::read_image;
 use packfs_core::{FileImage, Image, Silent};
 use packfs_format::{Opening, Severity, Volume};
 use packfs_read::{ReadEngine, ReadOptions};
-use packfs_testkit::{Compare, LoopDevice, Peer, Snapshot, is_root, peer, skip, snapshot_dir, snapshot_tree};
+use packfs_testkit::{
+    Compare, LoopDevice, Peer, Snapshot, is_root, peer, skip, snapshot_dir, snapshot_tree, unmount,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -113,8 +115,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let status = Command::new("umount").arg(self.0.path()).status().unwrap();
-        assert!(status.success() || std::thread::panicking());
+        assert!(unmount(self.0.path()) || std::thread::panicking());
     }
 }
 

@@ -131,6 +131,19 @@ impl Drop for LoopDevice {
     }
 }
 
+/// Unmounts a filesystem that a test wrote to; false if it cannot be unmounted.
+///
+/// A process that another thread starts holds all open files of this one until it runs its program,
+/// so that a filesystem can be busy for a moment after its last file was closed.
+pub fn unmount(at: &Path) -> bool {
+    (0..500).any(|attempt| {
+        if attempt > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        Command::new("umount").arg(at).output().is_ok_and(|output| output.status.success())
+    })
+}
+
 fn succeeded(output: Output) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
 }

@@ -30,7 +30,7 @@ pub use damage::{Action, Damage, damages};
 pub use everything::{Fact, Field, SparseFiles, everything};
 pub use faults::{Countdown, FaultyContents, FaultyImage, ReadFault};
 pub use host::{snapshot_dir, write_dir};
-pub use kernel::{LoopDevice, Mount};
+pub use kernel::{LoopDevice, Mount, unmount};
 pub use labelled_image::LabelledImage;
 pub use made_up::{MadeUpImage, MadeUpNode, MadeUpVolume};
 pub use nobody::{as_nobody, output_of_copy};

@@ -2,7 +2,7 @@
 
 use packfs::{OpenOptions, Opened};
 use packfs_core::Result;
-use packfs_testkit::{LoopDevice, is_root, peer, skip};
+use packfs_testkit::{LoopDevice, is_root, peer, skip, unmount};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -135,6 +135,6 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.at.path()).status();
+        let _ = unmount(self.at.path());
     }
 }

@@ -4,7 +4,7 @@ mod made;
 
 use made::{Made, Row, in_threads, make, make_by, may_run, run};
 use packfs_core::{ErrorKind, FileType, Silent};
-use packfs_testkit::{Compare, LoopDevice, Snapshot, peer, peer_since, snapshot_dir, snapshot_tree};
+use packfs_testkit::{Compare, LoopDevice, Snapshot, peer, peer_since, snapshot_dir, snapshot_tree, unmount};
 use std::os::unix::fs::MetadataExt;
 
 /// Directories that stand for the nested subvolume in snapshots of its parent. Linux gives them the
@@ -144,7 +144,7 @@ fn sprouts(seed: &Made) {
         run("btrfs", &["-q", "device", "add", "-f"], &[device.path(), &mount.path()]);
         run("mount", &["-o", "remount,rw"], &[&mount.path()]);
         std::fs::write(mount.path().join("grown"), vec![b'g'; 100_000]).unwrap();
-        run("umount", &[], &[&mount.path()]);
+        assert!(unmount(&mount.path()));
     }
     let made = seed.with_devices(vec![sprout, seed.devices[0].clone()]);
     assert_eq!(made.open(&[]).unwrap().read("grown").unwrap(), vec![b'g'; 100_000]);
