@@ -1,13 +1,12 @@
 //! The deciding side of packing blocks: takes cut pieces in plan order, assigns tails, and writes.
 
 use super::cutter::{BlockPiece, Cutter};
-use super::tails::{FullBlock, OPEN_IF_ALIKE, OPEN_OTHERWISE, Tails};
+use super::tails::{FullBlock, Tails};
 use crate::base::BaseReader;
 use crate::class::Class;
 use crate::conductor::{self, Cut};
 use crate::context::Piece;
 use crate::engine::Job;
-use crate::order::{self, Order};
 use crate::runs::{BorrowedTails, HostBlock};
 use crate::seen::{SeenTails, TailBytes, TailId};
 use crate::spans::{Rules, SPAN_LEN};
@@ -54,15 +53,12 @@ pub(super) struct Placer<'a> {
 
 impl<'a> Placer<'a> {
     pub(super) fn new(job: &'a Job<'a, Blocks>) -> Self {
-        let Job { context, reuse, options, .. } = *job;
+        let Job { context, reuse, .. } = *job;
         let kept_count = reuse.map_or(0, |reuse| reuse.kept.blocks.len() as u32);
-        let order = order::worthwhile(options.order, context.plan);
-        let are_alike = options.priorities.is_none() && matches!(order, Order::Similarity { .. });
-        let open_count = if are_alike { OPEN_IF_ALIKE } else { OPEN_OTHERWISE };
         Placer {
             job,
             waiting: VecDeque::new(),
-            tails: Tails::new(context.block_len() as usize, kept_count, open_count),
+            tails: Tails::new(context.block_len() as usize, kept_count),
             seen: SeenTails::new(context),
             tail_places: Vec::new(),
             tail_of: vec![NO_TAIL; context.tree.node_count() as usize],
@@ -194,7 +190,7 @@ impl<'a> conductor::Placer for Placer<'a> {
     }
 
     fn close(&mut self, placement: &mut Placement<'_, 'a>) {
-        for full in self.tails.finish() {
+        if let Some(full) = self.tails.close() {
             self.close_shared(placement, full);
         }
     }

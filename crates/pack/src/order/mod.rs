@@ -332,7 +332,7 @@ fn item<K: Kind>(context: &Context<'_, K>, job: &FileJob<K>) -> Result<Item> {
 
 /// Returns the requested order, or tree order if nothing is gained: the position of uncompressed
 /// data does not affect its size, and reads in tree order would read shared blocks repeatedly.
-pub(crate) fn worthwhile<K: Kind>(order: Order, plan: &Plan<K>) -> Order {
+fn worthwhile<K: Kind>(order: Order, plan: &Plan<K>) -> Order {
     match order {
         Order::Similarity { .. } if K::shared_window(&plan.data).1.is_none() => Order::Path,
         order => order,
