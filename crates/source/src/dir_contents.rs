@@ -1,6 +1,6 @@
 //! Contents of files in a source directory, opened by name when they are packed.
 
-use packfs_core::{ContentId, ContentReader, Contents, Error, Result, ResultExt, Timestamp};
+use packfs_core::{ContentId, ContentReader, Contents, Error, Result, ResultExt};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, SeekFrom, Stat};
 use rustix::io::Errno;
@@ -10,7 +10,8 @@ use std::path::PathBuf;
 /// Longest path of a Linux system call, with its NUL.
 const PATH_LEN_MAX: usize = 4096;
 
-/// Names and parents of files; compact, because there may be millions.
+/// Names and parents of files; compact, because there may be millions: rows have no padding but at
+/// their end.
 #[derive(Default)]
 pub(crate) struct DirIndex {
     dirs: Vec<DirRow>,
@@ -22,56 +23,52 @@ pub(crate) struct DirIndex {
 }
 
 struct DirRow {
+    name_start: u64,
     parent: u32,
-    name: Stretch,
+    name_len: u8,
 }
 
 struct FileRow {
-    dir: u32,
-    name: Stretch,
     len: u64,
     times: Times,
+    name_start: u64,
+    dir: u32,
+    name_len: u8,
 }
 
-/// Time of the last write, and of the last change of any kind, which cannot be reset.
+/// Time of the last write, and of the last change of any kind, which cannot be reset: nanoseconds
+/// since 1970, truncated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Times {
-    mtime: Timestamp,
-    /// Nanoseconds since 1970, truncated.
+    mtime: i64,
     ctime: i64,
 }
 
 impl Times {
     pub(crate) fn of(stat: &Stat) -> Self {
-        let seconds = stat.st_ctime.wrapping_mul(1_000_000_000);
+        let nanos = |seconds: i64, nanos: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos);
         Times {
-            mtime: Timestamp { seconds: stat.st_mtime, nanos: stat.st_mtime_nsec as u32 },
-            ctime: seconds.wrapping_add(stat.st_ctime_nsec),
+            mtime: nanos(stat.st_mtime, stat.st_mtime_nsec),
+            ctime: nanos(stat.st_ctime, stat.st_ctime_nsec),
         }
     }
-}
-
-/// A name within `names`.
-#[derive(Clone, Copy)]
-struct Stretch {
-    start: u64,
-    len: u8,
 }
 
 impl DirIndex {
     /// The source directory itself.
     pub(crate) const ROOT: u32 = 0;
 
-    fn add_name(&mut self, name: &[u8]) -> Stretch {
+    /// Returns the start of the name and its length.
+    fn add_name(&mut self, name: &[u8]) -> (u64, u8) {
         let start = self.names.len() as u64;
         self.names.extend_from_slice(name);
-        Stretch { start, len: name.len() as u8 }
+        (start, name.len() as u8)
     }
 
     /// Adds a directory; the root is row 0 without being added.
     pub(crate) fn add_dir(&mut self, parent: u32, name: &[u8]) -> u32 {
-        let name = self.add_name(name);
-        self.dirs.push(DirRow { parent, name });
+        let (name_start, name_len) = self.add_name(name);
+        self.dirs.push(DirRow { name_start, parent, name_len });
         self.dirs.len() as u32
     }
 
@@ -94,21 +91,21 @@ impl DirIndex {
 
     /// Adds a file in its scanned state.
     pub(crate) fn add_file(&mut self, dir: u32, name: &[u8], len: u64, times: Times) -> ContentId {
-        let name = self.add_name(name);
-        self.files.push(FileRow { dir, name, len, times });
+        let (name_start, name_len) = self.add_name(name);
+        self.files.push(FileRow { len, times, name_start, dir, name_len });
         ContentId(self.files.len() as u64 - 1)
     }
 
-    fn name(&self, name: Stretch) -> &[u8] {
-        &self.names[name.start as usize..][..usize::from(name.len)]
+    fn name(&self, start: u64, len: u8) -> &[u8] {
+        &self.names[start as usize..][..usize::from(len)]
     }
 
     fn path(&self, file: &FileRow) -> Vec<u8> {
-        let mut names = vec![self.name(file.name)];
+        let mut names = vec![self.name(file.name_start, file.name_len)];
         let mut at = file.dir;
         while at != DirIndex::ROOT {
             let dir = &self.dirs[at as usize - 1];
-            names.push(self.name(dir.name));
+            names.push(self.name(dir.name_start, dir.name_len));
             at = dir.parent;
         }
         names.reverse();
@@ -125,7 +122,9 @@ pub(crate) struct DirContents {
 }
 
 impl DirContents {
-    pub(crate) fn new(path: PathBuf, root: OwnedFd, index: DirIndex, follow_symlinks: bool) -> Self {
+    pub(crate) fn new(path: PathBuf, root: OwnedFd, mut index: DirIndex, follow_symlinks: bool) -> Self {
+        index.files.shrink_to_fit();
+        index.names.shrink_to_fit();
         DirContents { path, root, index, follow_symlinks }
     }
 }
