@@ -326,6 +326,12 @@ pub trait Volume: Send + Sync {
         Ok(None)
     }
 
+    /// Drops all that is kept of the image in memory only to answer faster, and keeps about so many
+    /// bytes of it from now on: for callers with many volumes at once.
+    fn keep_at_most(&self, len_max: usize) {
+        let _ = len_max;
+    }
+
     /// Returns the number of inodes that the image claims; a hint that no allocation may trust.
     fn inode_count_hint(&self) -> u64;
 

@@ -24,6 +24,7 @@ pub(crate) fn gather(
     let (mut ranges, mut shared_ends) = (Vec::new(), Vec::new());
     for (index, input) in job.inputs.iter().enumerate() {
         job.check_cancelled()?;
+        job.warm.touch(index);
         let Some(AnyStored::Blocks(stored)) = input.volume.stored() else {
             return Err(job.not_stored(index));
         };

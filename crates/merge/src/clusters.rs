@@ -37,6 +37,7 @@ pub(crate) fn gather(
     let mut hash = Xxh3::new();
     for (index, input) in job.inputs.iter().enumerate() {
         job.check_cancelled()?;
+        job.warm.touch(index);
         let Some(AnyStored::Clusters(stored)) = input.volume.stored() else {
             return Err(job.not_stored(index));
         };

@@ -18,6 +18,7 @@ mod packed;
 mod ranges;
 mod report;
 mod scan;
+mod warm;
 mod whiteouts;
 mod write;
 
@@ -77,12 +78,14 @@ pub fn merge(
     options: &MergeOptions,
     progress: &dyn Progress,
 ) -> Result<MergeReport> {
-    check_inputs(format, inputs)?;
-    let scanned = scan::scan(inputs, options, progress)?;
+    let warm = warm::Warm::new(inputs);
+    check_inputs(format, inputs, &warm)?;
+    let scanned = scan::scan(inputs, &warm, options, progress)?;
     let by_input = files::ByInput::new(&scanned, inputs.len());
     let merging = merging(inputs, &scanned, options);
     let packer = format.merger(&merging)?;
-    let job = write::Job { inputs, scanned: &scanned, packer: &*packer, output, options, progress };
+    let job =
+        write::Job { inputs, warm: &warm, scanned: &scanned, packer: &*packer, output, options, progress };
     match packer.layout() {
         AnyLayout::Blocks(layout) => {
             let plan = job.plan(layout)?;
@@ -98,9 +101,10 @@ pub fn merge(
 }
 
 /// Errors: `Usage` for images of different formats, and those that describe an image as a whole.
-fn check_inputs(format: &dyn Format, inputs: &[MergeInput]) -> Result<()> {
+fn check_inputs(format: &dyn Format, inputs: &[MergeInput], warm: &warm::Warm<'_>) -> Result<()> {
     let Some(first) = inputs.first() else { return Err(Error::usage("there is no image to merge")) };
-    for input in inputs {
+    for (index, input) in inputs.iter().enumerate() {
+        warm.touch(index);
         let found = input.volume.format().name;
         if found != format.name() {
             let (name, first) = (&input.name, &first.name);

@@ -7,7 +7,9 @@
 
 mod conflicts;
 mod entries;
+mod sources;
 
+use crate::warm::Warm;
 use crate::{MergeInput, MergeOptions, OnConflict, whiteouts};
 use conflicts::Conflicts;
 use entries::{Found, What};
@@ -16,7 +18,8 @@ use packfs_core::{
     TreeBuilder, Xattrs, escaped,
 };
 use packfs_format::{Inode, InodeId, InodeKind};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use sources::{Rows, Sources};
+use std::collections::{BTreeMap, HashSet};
 
 /// Entries between two looks at progress.
 const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
@@ -32,7 +35,7 @@ const IMPLIED: Meta =
 pub(crate) struct Scanned {
     pub tree: Tree,
     /// Input and inode of each file's contents.
-    contents: Vec<(u32, InodeId)>,
+    contents: Rows,
     /// Names that a later input replaced or hid.
     pub replaced: u64,
 }
@@ -40,8 +43,8 @@ pub(crate) struct Scanned {
 impl Scanned {
     /// Returns the input and the inode of a file's contents.
     pub(crate) fn source(&self, content: ContentId) -> Option<(usize, InodeId)> {
-        let row = usize::try_from(content.0).ok().and_then(|index| self.contents.get(index))?;
-        Some((row.0 as usize, row.1))
+        let (input, inode) = usize::try_from(content.0).ok().and_then(|index| self.contents.get(index))?;
+        Some((input as usize, inode))
     }
 
     /// Returns the newest time in the tree, in seconds since 1970.
@@ -77,10 +80,9 @@ struct Scan<'a> {
     inputs: &'a [MergeInput],
     options: &'a MergeOptions,
     progress: &'a dyn Progress,
+    warm: &'a Warm<'a>,
     builder: TreeBuilder,
-    contents: Vec<(u32, InodeId)>,
-    /// Nodes that may have further names, by inode.
-    linked: HashMap<(u32, InodeId), BuildId>,
+    sources: Sources,
     seen_dirs: HashSet<(u32, InodeId)>,
     open: Vec<Open>,
     /// Parent's row and name of each directory, for messages; the root first.
@@ -97,6 +99,7 @@ struct Scan<'a> {
 /// `Limit`, `Cancelled`, `Io`.
 pub(crate) fn scan(
     inputs: &[MergeInput],
+    warm: &Warm<'_>,
     options: &MergeOptions,
     progress: &dyn Progress,
 ) -> Result<Scanned> {
@@ -106,9 +109,9 @@ pub(crate) fn scan(
         inputs,
         options,
         progress,
+        warm,
         builder: TreeBuilder::new(IMPLIED),
-        contents: Vec::new(),
-        linked: HashMap::new(),
+        sources: Sources::default(),
         seen_dirs: HashSet::new(),
         open: Vec::new(),
         names: vec![(0, Box::default())],
@@ -119,13 +122,16 @@ pub(crate) fn scan(
     };
     let layers: Vec<Found> =
         (0..).zip(inputs).map(|(input, _)| Found { input, what: What::Mount(0) }).collect();
+    scan.sources.push((0, InodeId(0)));
     let root = scan.read_layers(&layers, "\"/\"")?;
     scan.open_dir(BuildId::ROOT, &root, 0, 0)?;
     while let Some(open) = scan.open.pop() {
         scan.read(&open)?;
     }
-    scan.conflicts.into_result(inputs)?;
-    Ok(Scanned { tree: scan.builder.finish()?, contents: scan.contents, replaced: scan.replaced })
+    let Scan { builder, sources, conflicts, replaced, .. } = scan;
+    conflicts.into_result(inputs)?;
+    let contents = sources.into_rows();
+    Ok(Scanned { tree: builder.finish()?, contents, replaced })
 }
 
 /// An entry with its inode.
@@ -143,6 +149,7 @@ impl Described {
 
 impl Scan<'_> {
     fn input(&self, index: u32) -> Result<&MergeInput> {
+        self.warm.touch(index as usize);
         self.inputs.get(index as usize).ok_or_else(|| Error::failed("internal: an input that is none"))
     }
 
@@ -253,7 +260,7 @@ impl Scan<'_> {
         self.count(open, name)?;
         let checked = Name::new(name).map_err(|fault| Error::failed(format!("internal: {fault}")))?;
         if let [Found { input, what: What::Inode(id, _) }] = found[..]
-            && let Some(&build) = self.linked.get(&(input, id))
+            && let Some(build) = self.sources.find((input, id))
         {
             self.builder.link_child(open.build, checked, build);
             return Ok(());
@@ -264,6 +271,7 @@ impl Scan<'_> {
         if last.is_dir() {
             let build =
                 self.builder.add_child(open.build, checked, NodeKind::Directory, IMPLIED, Xattrs::new());
+            self.sources.push((last.found.input, InodeId(0)));
             let row = self.names.len();
             self.names.push((open.name, name.into()));
             return self.open_dir(build, &rows, row, open.depth.saturating_add(1));
@@ -314,7 +322,7 @@ impl Scan<'_> {
         let Some((id, inode, xattrs)) = &row.inode else { return Ok(()) };
         let input = row.found.input;
         // The entry that was chosen among several may be a further name, too.
-        if let Some(&build) = self.linked.get(&(input, *id)) {
+        if let Some(build) = self.sources.find((input, *id)) {
             self.builder.link_child(parent, name, build);
             return Ok(());
         }
@@ -323,9 +331,7 @@ impl Scan<'_> {
             InodeKind::Directory => return Ok(()),
             InodeKind::File { len } => {
                 self.meter.file(len)?;
-                let content = ContentId(self.contents.len() as u64);
-                self.contents.push((input, *id));
-                NodeKind::File { len, content }
+                NodeKind::File { len, content: ContentId(self.builder.node_count()) }
             }
             InodeKind::Symlink => {
                 let target = self.input(input)?.volume.read_link(*id)?;
@@ -339,8 +345,9 @@ impl Scan<'_> {
         };
         let xattrs = self.kept_xattrs(xattrs);
         let build = self.builder.add_child(parent, name, kind, inode.meta, xattrs);
+        self.sources.push((input, *id));
         // Whatever the number of its links: that of basic inodes of SquashFS is not stored.
-        self.linked.insert((input, *id), build);
+        self.sources.link(build);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use crate::moves::{Move, Moves};
 use crate::scan::Scanned;
+use crate::warm::Warm;
 use crate::{DataPlace, MergeInput, MergeOptions, MergeReport, as_limit};
 use packfs_core::{Error, Image, NodeKind, Progress, Result, Stage};
 use packfs_format::{DataKind, Layout, PackFormat, Placed, Plan};
@@ -17,6 +18,7 @@ const SYSTEM_LEN: u64 = 64 << 20;
 /// Inputs of every stage.
 pub(crate) struct Job<'a> {
     pub inputs: &'a [MergeInput],
+    pub warm: &'a Warm<'a>,
     pub scanned: &'a Scanned,
     pub packer: &'a dyn PackFormat,
     pub output: &'a Path,

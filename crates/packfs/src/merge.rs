@@ -171,6 +171,7 @@ fn open(
     let name = image.name();
     let image: Arc<dyn Image> = image;
     let volume: Arc<dyn Volume> = Arc::from(format.open_with(Arc::clone(&image), Opening::default())?);
+    volume.keep_at_most(0);
     let input =
         MergeInput { volume, image, file: Some(copied_from), path: path.to_owned(), name, at: at.clone() };
     Ok((input, format))

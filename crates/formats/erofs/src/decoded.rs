@@ -37,6 +37,12 @@ impl DecodedBlocks {
         Some(bytes)
     }
 
+    /// Drops all blocks and decoders.
+    pub(crate) fn clear(&self) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Kept::default();
+        *self.decoders.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
+    }
+
     fn put(&self, block: BlockRef, bytes: &Arc<[u8]>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.blocks.iter().any(|(found, _)| *found == block) {

@@ -112,6 +112,11 @@ impl Volume for ErofsVolume {
         geometry.bytes_of(geometry.blocks).filter(|len| *len <= geometry.image_len)
     }
 
+    fn keep_at_most(&self, len_max: usize) {
+        self.0.windows.keep_at_most(len_max);
+        self.0.decoded_blocks.clear();
+    }
+
     fn inode_count_hint(&self) -> u64 {
         self.0.geometry.super_block.inos.get()
     }

@@ -1,5 +1,6 @@
 //! A bounded cache of windows of the address space.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a window.
@@ -18,6 +19,8 @@ type Set = Vec<(u64, Arc<Vec<u8>>)>;
 /// Windows by number.
 pub(crate) struct Windows {
     sets: Vec<Mutex<Set>>,
+    /// Sets in use.
+    set_count: AtomicU64,
     walk: Mutex<Walk>,
 }
 
@@ -43,13 +46,21 @@ impl Walk {
 impl Default for Windows {
     fn default() -> Self {
         let sets = (0..SET_COUNT).map(|_| Mutex::default()).collect();
-        Windows { sets, walk: Mutex::default() }
+        Windows { sets, set_count: AtomicU64::new(SET_COUNT), walk: Mutex::default() }
     }
 }
 
 impl Windows {
+    /// Drops all windows, and keeps about so many bytes of them from now on.
+    pub(crate) fn keep_at_most(&self, len_max: usize) {
+        let count = len_max as u64 / (SET_LEN as u64 * WINDOW_LEN);
+        self.set_count.store(count.clamp(1, SET_COUNT), Ordering::Relaxed);
+        self.sets.iter().for_each(|set| *set.lock().unwrap_or_else(PoisonError::into_inner) = Set::new());
+    }
+
     fn set(&self, number: u64) -> Option<MutexGuard<'_, Set>> {
-        let set = self.sets.get((number % SET_COUNT) as usize)?;
+        let number = number.checked_rem(self.set_count.load(Ordering::Relaxed))?;
+        let set = self.sets.get(number as usize)?;
         Some(set.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -11,6 +11,7 @@ use packfs_codec::Algorithm;
 use packfs_codec::Decoders;
 use packfs_core::{Image, Result, usize_of};
 use packfs_format::SortedDirs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A decoded block.
@@ -42,9 +43,9 @@ impl Shard {
         Some(Arc::clone(&row.2))
     }
 
-    fn put(&mut self, at: u64, block: &Arc<Block>) {
+    fn put(&mut self, at: u64, block: &Arc<Block>, room: usize) {
         let row = (at, self.clock, Arc::clone(block));
-        if self.blocks.len() < SHARD_BLOCKS {
+        if self.blocks.len() < room {
             self.blocks.push(row);
         } else if let Some(oldest) = self.blocks.iter_mut().min_by_key(|row| row.1) {
             *oldest = row;
@@ -59,6 +60,8 @@ pub(crate) struct Metadata {
     algorithm: Algorithm,
     decoders: Mutex<Vec<Decoders>>,
     shards: [Mutex<Shard>; SHARDS],
+    /// Blocks that are kept, of all shards together.
+    room: AtomicUsize,
     sorted_dirs: SortedDirs,
 }
 
@@ -71,8 +74,17 @@ impl Metadata {
             algorithm,
             decoders: Mutex::default(),
             shards: Default::default(),
+            room: AtomicUsize::new(SHARDS.saturating_mul(SHARD_BLOCKS)),
             sorted_dirs: SortedDirs::default(),
         }
+    }
+
+    /// Drops all blocks and decoders, and keeps about so many bytes of blocks from now on.
+    pub(crate) fn keep_at_most(&self, len_max: usize) {
+        let room = (len_max / SQUASHFS_METADATA_SIZE).clamp(1, SHARDS.saturating_mul(SHARD_BLOCKS));
+        self.room.store(room, Ordering::Relaxed);
+        self.shards.iter().for_each(|shard| *lock(shard) = Shard::default());
+        *lock(&self.decoders) = Vec::new();
     }
 
     /// The directories whose listings were seen to be in order.
@@ -95,7 +107,9 @@ impl Metadata {
     pub(crate) fn block(&self, region: &Region, at: u64) -> Result<Arc<Block>> {
         // Neighbouring blocks are a few KiB apart: folding in higher bits spreads them over all
         // shards.
-        let number = usize_of(at ^ (at >> 6) ^ (at >> 12)) % SHARDS;
+        let room = self.room.load(Ordering::Relaxed);
+        let shard_count = room.div_ceil(SHARD_BLOCKS).clamp(1, SHARDS);
+        let number = usize_of(at ^ (at >> 6) ^ (at >> 12)).checked_rem(shard_count).unwrap_or(0);
         let Some(shard) = self.shards.get(number) else { return Err(region.outside(at)) };
         if let Some(block) = lock(shard).get(at) {
             // The block may have been read for another table, whose end is not this one's.
@@ -106,7 +120,7 @@ impl Metadata {
             };
         }
         let block = Arc::new(self.decode(region, at)?);
-        lock(shard).put(at, &block);
+        lock(shard).put(at, &block, room.div_ceil(shard_count));
         Ok(block)
     }
 

@@ -50,6 +50,10 @@ macro_rules! shared_answers {
             self.image_coding()
         }
 
+        fn keep_at_most(&self, len_max: usize) {
+            self.metadata.keep_at_most(len_max);
+        }
+
         fn inode_count_hint(&self) -> u64 {
             u64::from(self.geometry.layout.inode_count)
         }

@@ -81,7 +81,7 @@ struct Zone {
     end: u64,
 }
 
-/// Something that is written at its place.
+/// Something that has a place: one row for each node of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Item {
     Inode(NodeId),
@@ -89,8 +89,8 @@ enum Item {
     Packed,
 }
 
-/// Things with their places, in order of place.
-type Items = Vec<(u64, Item)>;
+/// Things in order of place.
+type Items = Vec<Item>;
 
 impl Zone {
     fn new(nodes: &Nodes<'_>, features: &mut Features) -> Result<Self> {
@@ -202,8 +202,7 @@ impl Zone {
 
     /// Returns the items of the zone and those of the metabox, each in order of place.
     fn items(&self) -> (Items, Items) {
-        let inodes =
-            self.inode_at.iter().enumerate().map(|(index, &at)| (at, Item::Inode(NodeId(index as u32))));
+        let inodes = (0..self.inode_at.len()).map(|index| Item::Inode(NodeId(index as u32)));
         let (mut main, mut metabox) = (Vec::new(), Vec::new());
         match self.metabox_end {
             Some(_) => metabox.extend(inodes),
@@ -213,23 +212,26 @@ impl Zone {
         if !metabox.is_empty() {
             main.push(metabox.remove(0));
         }
-        main.extend(self.own_at.iter().map(|(&id, &at)| (at, Item::Blocks(id))));
-        main.extend(self.packed.iter().map(|&(at, _)| (at, Item::Packed)));
-        main.sort_unstable();
-        metabox.sort_unstable();
+        main.extend(self.own_at.keys().map(|&id| Item::Blocks(id)));
+        main.extend(self.packed.iter().map(|_| Item::Packed));
+        main.sort_unstable_by_key(|&item| (self.place_of(item), item));
+        metabox.sort_unstable_by_key(|&item| (self.place_of(item), item));
         (main, metabox)
     }
 
-    fn write_items(
-        &self,
-        nodes: &Nodes<'_>,
-        items: &[(u64, Item)],
-        base: u64,
-        out: &mut dyn Sink,
-    ) -> Result<()> {
+    /// Returns the place of an item, from the start of the zone or of the metabox.
+    fn place_of(&self, item: Item) -> u64 {
+        match item {
+            Item::Inode(id) => self.inode_at[id.index()],
+            Item::Blocks(id) => self.own_at.get(&id).copied().unwrap_or(0),
+            Item::Packed => self.packed.as_ref().map_or(0, |&(at, _)| at),
+        }
+    }
+
+    fn write_items(&self, nodes: &Nodes<'_>, items: &[Item], base: u64, out: &mut dyn Sink) -> Result<()> {
         let nid = |id| self.nid(id);
         let mut bytes = Vec::new();
-        for &(at, item) in items {
+        for &item in items {
             bytes.clear();
             match item {
                 Item::Inode(id) | Item::Blocks(id) => {
@@ -246,7 +248,7 @@ impl Zone {
                     bytes.extend_from_slice(self.packed.as_ref().map_or(&[][..], |(_, inode)| inode));
                 }
             }
-            out.write_at(base + at, &bytes)?;
+            out.write_at(base + self.place_of(item), &bytes)?;
         }
         Ok(())
     }
@@ -331,7 +333,7 @@ impl Zone {
         &self,
         nodes: &Nodes<'_>,
         settings: &options::Metabox,
-        (items, end): (&[(u64, Item)], u64),
+        (items, end): (&[Item], u64),
         features: &mut Features,
         out: &mut Stream<'_>,
     ) -> Result<u64> {

@@ -88,14 +88,17 @@ impl InodeTables {
             numbering: Numbering::new(tree),
             inodes: MetadataWriter::new(compressed),
             listings: MetadataWriter::new(compressed),
-            listing_of: tree.nodes().map(|_| None).collect(),
-            places: vec![None; tree.node_count() as usize],
+            listing: None,
+            places: vec![NOWHERE; tree.node_count() as usize],
             count: 0,
             record: Vec::new(),
         };
         writer.write(first_used)
     }
 }
+
+/// An inode that is not written yet: references have 48 bits.
+const NOWHERE: u64 = u64::MAX;
 
 struct Writer<'a, R> {
     records: &'a R,
@@ -105,10 +108,10 @@ struct Writer<'a, R> {
     numbering: Numbering,
     inodes: MetadataWriter,
     listings: MetadataWriter,
-    /// The listing of each directory whose inode is yet to be written.
-    listing_of: Vec<Option<Box<Listing>>>,
-    /// Reference to each inode that is written.
-    places: Vec<Option<InodeRef>>,
+    /// The listing of the directory whose inode comes next.
+    listing: Option<Listing>,
+    /// Reference to each inode that is written, in the form of the disk.
+    places: Vec<u64>,
     /// Number of inodes written.
     count: u32,
     record: Vec<u8>,
@@ -172,7 +175,7 @@ impl<R: InodeRecords> Writer<'_, R> {
         }
         let records = self.records.listing_records();
         let listing = write_listing(records, &mut self.listings, self.codec, &children)?;
-        self.listing_of[dir.index()] = Some(Box::new(listing));
+        self.listing = Some(listing);
         Ok(())
     }
 
@@ -182,16 +185,17 @@ impl<R: InodeRecords> Writer<'_, R> {
         let node = self.tree.node(id);
         // A node with one name may have been written early.
         let is_shared = node.is_dir() || self.has_one_inode(node);
-        if let Some(place) = self.places[id.index()].filter(|_| is_shared) {
-            return Ok(place);
+        let written = self.places[id.index()];
+        if is_shared && written != NOWHERE {
+            return Ok(InodeRef::from_raw(written));
         }
         let place = self.inodes.position();
         self.records.check_place(place)?;
-        let listing = self.listing_of[id.index()].take();
+        let listing = if node.is_dir() { self.listing.take() } else { None };
         let body = match &node.kind {
             NodeKind::Directory => {
                 let listing = listing
-                    .as_deref()
+                    .as_ref()
                     .ok_or_else(|| Error::failed("internal: a directory before its listing"))?;
                 InodeBody::Dir { listing, parent: self.parent_number(id) }
             }
@@ -207,7 +211,7 @@ impl<R: InodeRecords> Writer<'_, R> {
         self.record.clear();
         self.records.put_inode(&mut self.record, node, self.numbering.number(id), &body)?;
         self.inodes.append(self.codec, &self.record)?;
-        self.places[id.index()] = Some(place);
+        self.places[id.index()] = place.to_raw();
         self.count += 1;
         Ok(place)
     }
@@ -228,10 +232,10 @@ impl<R: InodeRecords> Writer<'_, R> {
     fn references(&self) -> Vec<u8> {
         let endian = self.codec.endian();
         let mut references = vec![0; self.places.len() * 8];
-        for (place, &number) in self.places.iter().zip(&self.numbering.numbers) {
+        for (&place, &number) in self.places.iter().zip(&self.numbering.numbers) {
             let at = (number as usize).saturating_sub(1) * 8;
-            let raw = endian.bytes_of_u64(place.unwrap_or_default().to_raw());
-            references[at..at + 8].copy_from_slice(&raw);
+            let place = if place == NOWHERE { 0 } else { place };
+            references[at..at + 8].copy_from_slice(&endian.bytes_of_u64(place));
         }
         references
     }
