@@ -168,6 +168,10 @@ pub struct Merging<'a> {
     pub data_files: Vec<DataFile>,
     /// True if the new image also holds these files, at the places that it gives to them.
     pub is_flat: bool,
+    /// Oldest Linux version that is to read the new image, if the caller names one.
+    pub kernel: Option<String>,
+    /// Length of all images together, in bytes: the new one holds no more data.
+    pub data_len: u64,
 }
 
 /// Wrapping of a single image, by a format that holds one image instead of a tree.

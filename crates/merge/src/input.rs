@@ -1,6 +1,6 @@
 //! An image to merge.
 
-use packfs_core::{Image, ImagePath};
+use packfs_core::{FileImage, Image, ImagePath};
 use packfs_format::Volume;
 use std::fs::File;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub struct MergeInput {
     pub image: Arc<dyn Image>,
     /// The file that holds the image from its start on, to copy within the kernel; `None` if there
     /// is none.
-    pub file: Option<File>,
+    pub file: Option<Arc<FileImage>>,
     /// Its path, which names a device of the new image.
     pub path: PathBuf,
     /// Its name in messages.
@@ -31,6 +31,6 @@ impl MergeInput {
 
     /// Returns the file that holds the data at the same offsets, if one does.
     pub(crate) fn data_file(&self) -> Option<&File> {
-        self.file.as_ref().filter(|_| self.volume.data_image().is_none())
+        self.file.as_ref().map(|image| image.file()).filter(|_| self.volume.data_image().is_none())
     }
 }

@@ -14,6 +14,7 @@ mod clusters;
 mod files;
 mod input;
 mod moves;
+mod open_files;
 mod packed;
 mod ranges;
 mod report;
@@ -23,6 +24,7 @@ mod whiteouts;
 mod write;
 
 pub use input::MergeInput;
+pub use open_files::allow_open_files;
 pub use report::MergeReport;
 
 use packfs_core::{Error, ErrorKind, Limits, Progress, Result};
@@ -52,7 +54,7 @@ pub enum DataPlace {
 }
 
 /// Options of merging.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct MergeOptions {
     /// Treatment of a path that several images have.
     pub on_conflict: OnConflict,
@@ -60,6 +62,9 @@ pub struct MergeOptions {
     pub whiteouts: bool,
     /// Place of the data.
     pub data: DataPlace,
+    /// Oldest Linux version that reads the new image, such as `6.18`, for formats that differ by it;
+    /// `None`: that which reads all of the images.
+    pub kernel: Option<String>,
     /// Limits of all images together.
     pub limits: Limits,
     /// Set to sync the image to disk before it is renamed into place.
@@ -131,6 +136,8 @@ fn merging<'a>(inputs: &'a [MergeInput], scanned: &scan::Scanned, options: &Merg
             DataPlace::Flat | DataPlace::Inputs => inputs.iter().map(data_file).collect(),
         },
         is_flat: options.data == DataPlace::Flat,
+        kernel: options.kernel.clone(),
+        data_len: inputs.iter().map(|input| input.image.len()).fold(0, u64::saturating_add),
     }
 }
 

@@ -1,11 +1,10 @@
 //! Merges images that were packed apart ([`merge`]).
 
 use crate::watcher::Watcher;
-use packfs_core::{Error, FileImage, Image, ImagePath, IntoImagePath, Limits, Progress, Result, ResultExt};
+use packfs_core::{Error, FileImage, Image, ImagePath, IntoImagePath, Limits, Progress, Result};
 use packfs_format::{Format, Opening, Volume};
 use packfs_merge::{DataPlace, MergeInput, MergeOptions, MergeReport, OnConflict};
 use packfs_read::CountedImage;
-use std::fs::File;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,6 +34,9 @@ pub fn merge<P: AsRef<Path>>(images: impl IntoIterator<Item = P>, output: impl A
         watcher: Watcher::default(),
     }
 }
+
+/// `EMFILE`: the process has as many files open as it may.
+const TOO_MANY_FILES: i32 = 24;
 
 /// An image that is to be made of others.
 #[derive(Clone, Debug)]
@@ -75,6 +77,14 @@ impl Merge {
         self
     }
 
+    /// Sets the oldest Linux version that is to read the new image, such as `6.18`: EROFS images of
+    /// more than 16 TiB need 6.15.
+    #[must_use]
+    pub fn kernel(mut self, version: impl Into<String>) -> Self {
+        self.options.kernel = Some(version.into());
+        self
+    }
+
     /// Sets the limits of all images together.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -96,7 +106,8 @@ impl Merge {
         self
     }
 
-    /// Merges. A failure leaves what was under the output's name before.
+    /// Merges. A failure leaves what was under the output's name before. All images are open at
+    /// once: the process's limit of open files is raised if need be.
     ///
     /// Errors: `Usage` for images whose data cannot lie in one image, `Failed` for paths in
     /// conflict, `Unsupported` for a format or a form that cannot be merged and for more than the
@@ -111,6 +122,7 @@ impl Merge {
     pub fn run_with(&self, progress: &dyn Progress) -> Result<Merged> {
         let mut counted: Option<Arc<CountedImage>> = None;
         let (mut inputs, mut format): (Vec<MergeInput>, Option<&'static dyn Format>) = (Vec::new(), None);
+        packfs_merge::allow_open_files(self.images.len());
         for (at, path) in &self.images {
             self.refuse_overwriting(path)?;
             let (input, found) = open(path, at, &mut counted)?;
@@ -152,14 +164,23 @@ pub struct Merged {
     pub read_bytes: u64,
 }
 
+/// Tells what to do about the system's limit of open files.
+fn hint_at_limit(error: Error) -> Error {
+    let is_limit = error.io_source().is_some_and(|source| source.raw_os_error() == Some(TOO_MANY_FILES));
+    if is_limit {
+        error.hint("merge some of the images first, or raise the limit: ulimit -Hn")
+    } else {
+        error
+    }
+}
+
 fn open(
     path: &Path,
     at: &ImagePath,
     counted: &mut Option<Arc<CountedImage>>,
 ) -> Result<(MergeInput, &'static dyn Format)> {
-    let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
-    let copied_from = file.try_clone().or_io(|| format!("cannot open {path:?}"))?;
-    let image: Arc<dyn Image> = Arc::new(FileImage::of(file, path)?);
+    let file = Arc::new(FileImage::open(path).map_err(hint_at_limit)?);
+    let image = Arc::clone(&file) as Arc<dyn Image>;
     let image = match counted {
         Some(first) => first.beside(image),
         None => Arc::clone(counted.insert(CountedImage::new(image))),
@@ -172,7 +193,6 @@ fn open(
     let image: Arc<dyn Image> = image;
     let volume: Arc<dyn Volume> = Arc::from(format.open_with(Arc::clone(&image), Opening::default())?);
     volume.keep_at_most(0);
-    let input =
-        MergeInput { volume, image, file: Some(copied_from), path: path.to_owned(), name, at: at.clone() };
+    let input = MergeInput { volume, image, file: Some(file), path: path.to_owned(), name, at: at.clone() };
     Ok((input, format))
 }

@@ -61,6 +61,13 @@ pub struct Opts {
     #[arg(long)]
     flat: bool,
 
+    /// Write an erofs image for this Linux version, such as 6.18
+    ///
+    /// For erofs only. The default is the oldest version that reads all of the images. Images of
+    /// more than 16 TiB need 6.15, and with --devices 7.1.
+    #[arg(long, value_name = "VERSION")]
+    kernel: Option<String>,
+
     /// Sync the image to disk before it is renamed into place
     #[arg(long)]
     sync: bool,
@@ -113,6 +120,10 @@ impl Opts {
         };
         let merge = if self.apply_whiteouts { merge.apply_whiteouts() } else { merge };
         let merge = if self.sync { merge.sync() } else { merge };
+        let merge = match &self.kernel {
+            Some(version) => merge.kernel(version),
+            None => merge,
+        };
         Ok(merge.data(match (self.devices, self.flat) {
             (true, _) => DataPlace::Inputs,
             (_, true) => DataPlace::Flat,

@@ -48,6 +48,11 @@ impl FileImage {
         };
         Ok(FileImage { file, path: path.into(), len })
     }
+
+    /// Returns the file, for what reads it otherwise.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
 }
 
 fn other(path: &Path) -> Error {

@@ -45,6 +45,8 @@ pub(crate) const SMALL_BLOCKS_COMPRESSED: Version = (6, 8);
 /// Encoded extents, block numbers of 48 bits, directories without `.`, times of their own in
 /// compact inodes.
 pub(crate) const WIDE: Version = (6, 15);
+/// Devices that start or end above 2^32 blocks: from 6.15 on, older kernels read the lower 32 bits.
+pub(crate) const FAR_DEVICES: Version = (7, 1);
 /// Compressed metadata.
 pub(crate) const METABOX: Version = (6, 17);
 /// Prefixes of xattrs' names outside of the packed inode, where there is one.

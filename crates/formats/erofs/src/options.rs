@@ -126,6 +126,8 @@ pub(crate) struct Options {
     pub merged: Option<Vec<CodecSettings>>,
     /// True if the image holds the files of its devices, too, at their places.
     pub is_flat: bool,
+    /// True if the kernel that was named reads devices above 2^32 blocks.
+    pub far_devices: bool,
 }
 
 /// Files are small if they are shorter than this on average: their metadata are a good part of an

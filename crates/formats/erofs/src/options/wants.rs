@@ -159,6 +159,7 @@ impl Wants {
             device_of,
             merged: None,
             is_flat: false,
+            far_devices: false,
             typed,
         })
     }

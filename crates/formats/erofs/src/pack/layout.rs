@@ -299,16 +299,15 @@ impl Zone {
             devices.last().map_or(0, |device| device.start + device.len).max(image_len / block_len);
         if all_blocks > u64::from(u32::MAX) && !options.wide {
             let message = format!("the image has {image_len} bytes, more than 2^32 blocks of {block_len}");
-            return Err(Error::failed(message).hint("-O 48bit=on allows more, and needs Linux 6.15"));
+            let option = if options.merged.is_some() { "--kernel 6.15" } else { "-O 48bit=on" };
+            return Err(Error::failed(message).hint(format!("{option} allows more, and needs Linux 6.15")));
         }
-        if options.merged.is_some()
-            && !devices.is_empty()
-            && !options.is_flat
-            && all_blocks > u64::from(u32::MAX)
-        {
+        let is_far = !devices.is_empty() && all_blocks > u64::from(u32::MAX);
+        if options.merged.is_some() && is_far && !options.is_flat && !options.far_devices {
             let message =
-                "devices at places above 2^32 blocks, of which kernels from 6.15 on read the lower 32 bits";
-            return Err(Error::too_large(message).hint("merge into one file, flat or not"));
+                "devices at places above 2^32 blocks, of which Linux before 7.1 reads the lower 32 bits";
+            let hint = "merge into one file, flat or not; --kernel 7.1 allows such devices";
+            return Err(Error::too_large(message).hint(hint));
         }
         let places = Places {
             image_blocks: if options.is_flat { all_blocks } else { image_len / block_len },

@@ -7,7 +7,7 @@
 use super::{ErofsPacker, layout};
 use crate::codec::{self, ALGORITHMS};
 use crate::disk;
-use crate::kernel;
+use crate::kernel::{self, Version};
 use crate::options::Options;
 use crate::reader::Reader;
 use packfs_codec::{
@@ -32,17 +32,13 @@ pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
         let what = format!("{} devices, at most {DEVICES_MAX} allowed", merging.data_files.len());
         return Err(Error::unsupported("merge", what).hint("merge some of them first"));
     }
-    let has = |feature: u32| readers.iter().any(|reader| reader.geometry.has(feature));
-    let needed = |reader: &&Reader| {
-        let geometry = &reader.geometry;
-        kernel::needed(geometry.incompat, geometry.algorithms, geometry.super_block.blkszbits)
-    };
-    let kernel = readers.iter().map(needed).max().unwrap_or(kernel::KERNEL_DEFAULT).max(kernel::CHUNKS);
-    let wide = if has(disk::EROFS_FEATURE_INCOMPAT_48BIT) { "on" } else { "off" };
+    let named = merging.kernel.as_deref().map(kernel::parse).transpose()?;
+    let kernel = kernel_of(&readers, merging, named)?;
+    let wide = kernel >= kernel::WIDE && is_wide(&readers, merging, named);
     let typed = [
         ("block", first.geometry.block_len().to_string()),
         ("kernel", format!("{}.{}", kernel.0, kernel.1)),
-        ("48bit", wide.to_owned()),
+        ("48bit", if wide { "on" } else { "off" }.to_owned()),
         ("fragments", "off".to_owned()),
     ];
     let settings = PackSettings {
@@ -63,10 +59,45 @@ pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
         devices: merging.data_files.clone(),
         merged: Some(used.iter().map(|algorithm| settings_of(*algorithm, &readers)).collect()),
         is_flat: merging.is_flat,
+        far_devices: named.is_some_and(|named| named >= kernel::FAR_DEVICES),
         ..Options::new(&settings)?
     };
     let recipes = recipes(&readers);
     Ok(Box::new(ErofsMerger { packer: ErofsPacker { options }, recipes }))
+}
+
+/// Returns the oldest kernel that reads the new image.
+///
+/// Errors: `Usage` for an older one that was named.
+fn kernel_of(readers: &[&Reader], merging: &Merging<'_>, named: Option<Version>) -> Result<Version> {
+    let needed = |reader: &&Reader| {
+        let geometry = &reader.geometry;
+        kernel::needed(geometry.incompat, geometry.algorithms, geometry.super_block.blkszbits)
+    };
+    let with_devices = if merging.data_files.is_empty() { kernel::CHUNKS } else { kernel::DEVICES };
+    let Some(named) = named else {
+        return Ok(readers.iter().map(needed).max().unwrap_or(kernel::KERNEL_DEFAULT).max(with_devices));
+    };
+    let newer = readers.iter().map(|reader| (Image::name(*reader), needed(reader)));
+    let devices = (merging.data_files.len() > 0).then(|| ("a device table".to_owned(), kernel::DEVICES));
+    match newer.chain(devices).find(|(_, needed)| *needed > named) {
+        None => Ok(named.max(kernel::CHUNKS)),
+        Some((name, needed)) => {
+            let (named, needed) = (format!("{}.{}", named.0, named.1), format!("{}.{}", needed.0, needed.1));
+            let error = Error::usage(format!("cannot merge for Linux {named}: {name} needs Linux {needed}"));
+            Err(error.hint(format!("packfs repack makes images for {named}")))
+        }
+    }
+}
+
+/// Returns true if the new image has 48-bit addresses: because an image has them, or because the
+/// kernel that was named reads them and data may lie that far.
+fn is_wide(readers: &[&Reader], merging: &Merging<'_>, named: Option<Version>) -> bool {
+    let has_wide = |reader: &&Reader| reader.geometry.has(disk::EROFS_FEATURE_INCOMPAT_48BIT);
+    let near_len = readers.first().map_or(0, |reader| reader.geometry.block_len()) << 32;
+    // Metadata takes a small part of what data does.
+    let is_far = merging.data_len.saturating_add(merging.data_len / 8) >= near_len;
+    readers.iter().any(has_wide) || named.is_some() && is_far
 }
 
 fn of_this_format(volume: &dyn Volume) -> Result<&Reader> {

@@ -31,6 +31,10 @@ pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
         let error = Error::usage("squashfs images hold their data themselves");
         return Err(error.hint("EROFS images can leave it in other files"));
     }
+    if merging.kernel.is_some() {
+        let error = Error::usage("squashfs images do not differ by the kernel that reads them");
+        return Err(error.hint("omit --kernel"));
+    }
     let volumes = merging.volumes.iter().map(|volume| of_this_format(*volume)).collect::<Result<Vec<_>>>()?;
     let codings = volumes.iter().map(|volume| coding(volume)).collect::<Result<Vec<_>>>()?;
     let (Some(first), Some(first_coding)) = (volumes.first(), codings.first()) else {

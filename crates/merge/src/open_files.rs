@@ -1,0 +1,35 @@
+//! The limit of open files: every image of a merge stays open.
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+/// Files that the process has open besides.
+const OTHERS: u64 = 64;
+
+/// Allows this process to have so many more files open, if the system permits it: most allow 1,024
+/// at first and some 100,000 on request. Files that cannot be opened in spite of it are told of when
+/// they are opened.
+pub fn allow_open_files(count: usize) {
+    let wanted = (count as u64).saturating_add(OTHERS);
+    let mut limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    if limit.current.is_some_and(|current| current < wanted.min(most)) {
+        limit.current = Some(wanted.min(most));
+        // A refusal leaves the limit as it is.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_rises_as_far_as_the_system_permits_and_never_falls() {
+        let before = getrlimit(Resource::Nofile);
+        allow_open_files(1);
+        assert_eq!(getrlimit(Resource::Nofile).current, before.current);
+        allow_open_files(usize::MAX);
+        let after = getrlimit(Resource::Nofile);
+        assert_eq!((after.current, after.maximum), (before.maximum, before.maximum));
+    }
+}
