@@ -9,6 +9,7 @@ mod cpio;
 mod extra;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::debian::{self, Debootstrap};
 use crate::failure::{Failure, Result};
@@ -20,8 +21,8 @@ Usage: cargo xtask kernels [--refresh]
 
   --refresh   fetch the current packages of Debian again
 
-Writes target/kernels/{5.10,6.1}/{vmlinuz,initramfs} from Debian's bullseye and bookworm for
-qemu-system-x86_64. For 6.1, builds the modules cramfs and romfs, which Debian leaves out. Needs
+Writes target/kernels/{5.10,6.1,6.12}/{vmlinuz,initramfs} from Debian's bullseye, bookworm, and
+trixie for qemu-system-x86_64. For 6.1, builds the modules cramfs and romfs, which Debian leaves out. Needs
 debootstrap, make, gcc, and xz; as root, installs missing ones with apt-get.";
 
 /// A kernel of Debian.
@@ -34,9 +35,10 @@ struct Kernel {
     extra: &'static [extra::Module],
 }
 
-const KERNELS: [Kernel; 2] = [
+const KERNELS: [Kernel; 3] = [
     Kernel { version: "5.10", suite: "bullseye", extra: &[] },
     Kernel { version: "6.1", suite: "bookworm", extra: &[extra::CRAMFS, extra::ROMFS] },
+    Kernel { version: "6.12", suite: "trixie", extra: &[] },
 ];
 
 /// Name of the note beside a kernel with the recipe of its initramfs.
@@ -70,6 +72,7 @@ const MODULES: [&str; 19] = [
 ];
 
 /// Init: loads the modules, mounts the first disk, and writes a tar archive of it to the second.
+/// Further disks are devices of the first if the options of the mount name them.
 const INIT: &str = "\
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -79,8 +82,9 @@ for round in 1 2 3 4 5; do
     for module in /modules/*.ko; do insmod $module 2>/dev/null; done
 done
 type=$(sed -n 's/.*packfs.type=\\([a-z0-9]*\\).*/\\1/p' /proc/cmdline)
+options=$(sed -n 's/.*packfs.options=\\([a-z0-9=,\\/]*\\).*/\\1/p' /proc/cmdline)
 for wait in 1 2 3 4 5 6 7 8 9 10; do [ -b /dev/vdb ] && break; sleep 1; done
-if mount -t $type -o ro /dev/vda /mnt && tar -c -f /dev/vdb -C /mnt .; then
+if mount -t $type -o ro$options /dev/vda /mnt && tar -c -f /dev/vdb -C /mnt .; then
     sync
     echo 'packfs: done' > /dev/console
 else
@@ -148,7 +152,9 @@ impl Kernel {
         let made = download.join("made");
         workspace::make_dir(&made)?;
         copy(&one_of(&root.join("boot"), "vmlinuz-")?, &made.join("vmlinuz"))?;
-        let busybox = read(&root.join("bin/busybox"))?;
+        // Folders of the root are links into usr from trixie on.
+        let busybox = ["bin/busybox", "usr/bin/busybox"].map(|path| root.join(path));
+        let busybox = read(busybox.iter().find(|path| path.is_file()).unwrap_or(&busybox[0]))?;
         write(&made.join("initramfs"), &initramfs(&busybox, &modules))?;
         write(&made.join(STAMP), self.recipe().as_bytes())?;
         workspace::remove_dir(dir)?;
@@ -161,17 +167,30 @@ impl Kernel {
 fn found_modules(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let mut found = vec![];
     for path in files_below(&root.join("lib/modules"))? {
-        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".ko"));
+        let Some(file_name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        let (name, is_xz) = match file_name.strip_suffix(".ko.xz") {
+            Some(name) => (Some(name), true),
+            None => (file_name.strip_suffix(".ko"), false),
+        };
         if let Some(name) = name.filter(|name| MODULES.contains(name)) {
-            found.push((name.to_owned(), read(&path)?));
+            found.push((name.to_owned(), if is_xz { decoded(&path)? } else { read(&path)? }));
         }
     }
     if !found.iter().any(|(name, _)| name == "erofs") {
-        return Err(Failure::new(
-            "this kernel has no module erofs.ko: has Debian begun to compress modules?",
-        ));
+        return Err(Failure::new("this kernel has no module erofs.ko or erofs.ko.xz"));
     }
     Ok(found)
+}
+
+/// Decodes a module as Debian compresses them from trixie on.
+fn decoded(path: &Path) -> Result<Vec<u8>> {
+    debian::need(&["xz"])?;
+    let output = Command::new("xz").args(["--decompress", "--stdout"]).arg(path).output();
+    let output = output.map_err(|error| Failure::io("run xz on", path, error))?;
+    if !output.status.success() {
+        return Err(Failure::new(format!("xz cannot decode {}", path.display())));
+    }
+    Ok(output.stdout)
 }
 
 fn initramfs(busybox: &[u8], modules: &[(String, Vec<u8>)]) -> Vec<u8> {

@@ -22,6 +22,7 @@ mod extents;
 mod facts;
 mod faults;
 mod format;
+mod hierarchy;
 mod kernel_reads;
 mod name_index;
 mod name_order;
@@ -53,6 +54,7 @@ pub use format::{
     AnyLayout, DataFile, Format, FormatInfo, Layout, LinuxDriver, Magic, Makes, Merging, PackFormat,
     PackSettings, Rung, Wrapping,
 };
+pub use hierarchy::{DirNames, node_kind};
 pub use kernel_reads::{KernelBlock, KernelCache, KernelRead, KernelReads};
 pub use name_index::NameIndex;
 pub use name_order::{NameOrder, SortedDirs};

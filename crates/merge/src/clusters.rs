@@ -136,7 +136,7 @@ impl Gathering<'_> {
         }
         self.ends.push(self.clusters.len());
         let image = self.job.inputs.get(input).ok_or_else(|| self.job.not_stored(input))?.data_image();
-        self.packed.gather(stored, uses_packed, &*image)?;
+        self.packed.gather(stored, uses_packed, image)?;
         add_ranges(self.packed.last(), &mut ranges);
         check_rows(&self.job.options.limits, self.packed.clusters())?;
         Ok(ranges.finish())

@@ -13,6 +13,7 @@ mod blocks;
 mod clusters;
 mod files;
 mod input;
+mod last_cluster;
 mod moves;
 mod open_files;
 mod packed;

@@ -1,8 +1,11 @@
 //! The packed streams of all inputs, one after the other as the stream of the new image.
 //!
 //! An index has one cluster that starts in each block of the stream, so every input's part starts
-//! at a block. What its last cluster leaves of a block is filled with a cluster of zeros.
+//! at a block. What its last cluster leaves of a block is filled with a cluster of zeros. Where the
+//! last cluster starts in that block itself, it is stored uncompressed: the only data that is
+//! decoded, of less than two blocks for each input.
 
+use crate::last_cluster;
 use crate::moves::Moves;
 use packfs_codec::Algorithm;
 use packfs_core::{Error, Image, Result};
@@ -10,6 +13,7 @@ use packfs_format::{
     Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, Plan, Recipe, StoredClusters, TailPlace,
 };
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Places from here on are those of fresh bytes.
 const FRESH: u64 = 1 << 62;
@@ -35,6 +39,11 @@ pub(crate) struct Packed {
     fresh: Vec<u8>,
     /// Place of a block of zeros.
     zeros_at: Option<u64>,
+    /// The image of the last part.
+    image: Option<Arc<dyn Image>>,
+    /// Fresh blocks of decoded bytes and their clusters: start within a block of the stream, place
+    /// among the fresh bytes, index of the cluster.
+    decoded: Vec<(usize, usize, usize)>,
     /// Algorithms in use, in the order of their first use.
     algorithms: Vec<Algorithm>,
     /// Forms of plain clusters that start within a block: a stream has one of them.
@@ -60,6 +69,8 @@ impl Packed {
             len: 0,
             fresh: Vec::new(),
             zeros_at: None,
+            image: None,
+            decoded: Vec::new(),
             algorithms: Vec::new(),
             has_rotated: false,
             has_shifted: false,
@@ -73,7 +84,7 @@ impl Packed {
         &mut self,
         stored: &dyn StoredClusters,
         is_used: bool,
-        image: &dyn Image,
+        image: Arc<dyn Image>,
     ) -> Result<()> {
         let mut rows = Vec::new();
         let found = if is_used { stored.packed(&mut rows)? } else { None };
@@ -82,8 +93,9 @@ impl Packed {
                 return Err(unsupported(TOO_LONG));
             }
             self.close_block()?;
-            self.complete(&mut rows, &place, len, image)?;
+            self.complete(&mut rows, &place, len, &*image)?;
             self.note_forms(&mut rows, &place)?;
+            self.image = Some(image);
         }
         let first = self.clusters.len();
         self.clusters.append(&mut rows);
@@ -100,7 +112,13 @@ impl Packed {
         let end = self.len.checked_add(gap).ok_or_else(|| unsupported(TOO_LONG))?;
         let Some(last) = self.clusters.last_mut().filter(|_| gap > 0) else { return Ok(()) };
         let block = |at: u64| at / self.block_len;
-        let is_within = block(self.len.saturating_sub(last.len)) == block(self.len);
+        let start = self.len.saturating_sub(last.len);
+        let blocks_between = block(self.len).saturating_sub(block(start));
+        // Each block of a plain run is a cluster.
+        let last_start = start.saturating_add(last.len.saturating_sub(1) / self.block_len * self.block_len);
+        let is_within = block(last_start) == block(self.len);
+        // The length of a cluster of several blocks takes an entry of its own.
+        let blocks_min = if u64::from(last.stored_len) > self.block_len { 2 } else { 1 };
         match last.form {
             // Its block is stored whole.
             ClusterForm::Plain | ClusterForm::Rotated if is_within => {
@@ -108,17 +126,67 @@ impl Packed {
                 last.stored_len += gap as u32;
             }
             ClusterForm::Hole => last.len += gap,
+            ClusterForm::Compressed | ClusterForm::CompressedPart
+                if self.has_fresh && blocks_between < blocks_min =>
+            {
+                self.decode_last(gap)?;
+            }
             // Within one block, only extents can tell what follows.
             _ => {
                 let (offset, form) = (self.zeros(), ClusterForm::Plain);
                 self.clusters.push(Cluster { offset, len: gap, stored_len: gap as u32, form, second: false });
-                if let Some(part) = self.parts.iter_mut().rev().find(|part| !part.rows.is_empty()) {
-                    part.rows.end = self.clusters.len();
-                }
             }
+        }
+        if let Some(part) = self.parts.iter_mut().rev().find(|part| !part.rows.is_empty()) {
+            part.rows.end = self.clusters.len();
         }
         self.len = end;
         Ok(())
+    }
+
+    /// Replaces the last cluster by plain blocks with the same bytes and `gap` zeros.
+    fn decode_last(&mut self, gap: u64) -> Result<()> {
+        let Some(row) = self.clusters.pop() else { return Ok(()) };
+        last_cluster::check_len(&row)?;
+        let lost = || Error::failed("internal: no algorithm for a packed cluster");
+        let algorithm = *self.algorithms.get(usize::from(row.second)).ok_or_else(lost)?;
+        let mut stored = vec![0; row.stored_len as usize];
+        match (row.offset.checked_sub(FRESH), &self.image) {
+            (Some(at), _) => {
+                let found = self.fresh.get(at as usize..).and_then(|rest| rest.get(..stored.len()));
+                stored.copy_from_slice(found.ok_or_else(lost)?);
+            }
+            (None, Some(image)) => image.read_exact_at(row.offset, &mut stored)?,
+            (None, None) => return Err(lost()),
+        }
+        let mut bytes = last_cluster::decode(&row, algorithm, &stored)?;
+        bytes.resize(bytes.len() + gap as usize, 0);
+        let block_len = self.block_len as usize;
+        let mut within = (self.len.saturating_sub(row.len) % self.block_len) as usize;
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let (part, later) = rest.split_at(rest.len().min(block_len - within));
+            let at = self.fresh.len();
+            self.fresh.extend_from_slice(part);
+            self.fresh.resize(at + block_len, 0);
+            self.decoded.push((within, at, self.clusters.len()));
+            let (offset, len) = (FRESH + at as u64, part.len() as u64);
+            let form = ClusterForm::Plain;
+            self.clusters.push(Cluster { offset, len, stored_len: len as u32, form, second: false });
+            (rest, within) = (later, 0);
+        }
+        Ok(())
+    }
+
+    /// Rotates decoded blocks that start within a block, where others are rotated.
+    fn rotate_decoded(&mut self) {
+        for &(within, at, row) in self.decoded.iter().filter(|row| self.has_rotated && row.0 > 0) {
+            let block = self.fresh.get_mut(at..at + self.block_len as usize);
+            block.unwrap_or_default().rotate_right(within);
+            if let Some(row) = self.clusters.get_mut(row) {
+                row.form = ClusterForm::Rotated;
+            }
+        }
     }
 
     /// Returns the place of a block of which no byte counts. An image without room for fresh bytes
@@ -253,6 +321,7 @@ impl Packed {
         if self.len == 0 {
             return Ok(None);
         }
+        self.rotate_decoded();
         moves.fresh = std::mem::take(&mut self.fresh);
         for (input, part) in self.parts.iter().enumerate() {
             for row in self.clusters.get_mut(part.rows.clone()).unwrap_or_default() {

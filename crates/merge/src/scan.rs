@@ -15,11 +15,12 @@ use conflicts::Conflicts;
 use entries::{Found, What};
 use packfs_core::{
     BuildId, ContentId, Error, Meta, Meter, Name, NodeKind, Owner, Progress, Result, Stage, Timestamp, Tree,
-    TreeBuilder, Xattrs, escaped,
+    TreeBuilder, Xattrs,
 };
-use packfs_format::{Inode, InodeId, InodeKind};
+use packfs_format::{DirNames, Inode, InodeId, InodeKind, node_kind};
 use sources::{Rows, Sources};
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 /// Entries between two looks at progress.
 const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
@@ -53,7 +54,7 @@ impl Scanned {
     }
 }
 
-/// A directory that is to be read: its node, its row of names, and its layers.
+/// A directory that is to be read: its node, its number among names, and its layers.
 struct Open {
     build: BuildId,
     name: usize,
@@ -85,8 +86,7 @@ struct Scan<'a> {
     sources: Sources,
     seen_dirs: HashSet<(u32, InodeId)>,
     open: Vec<Open>,
-    /// Parent's row and name of each directory, for messages; the root first.
-    names: Vec<(usize, Box<[u8]>)>,
+    names: DirNames,
     meter: Meter,
     entry_count: u64,
     conflicts: Conflicts,
@@ -114,7 +114,7 @@ pub(crate) fn scan(
         sources: Sources::default(),
         seen_dirs: HashSet::new(),
         open: Vec::new(),
-        names: vec![(0, Box::default())],
+        names: DirNames::default(),
         meter: Meter::new(options.limits, "merged images"),
         entry_count: 0,
         conflicts: Conflicts::default(),
@@ -272,8 +272,7 @@ impl Scan<'_> {
             let build =
                 self.builder.add_child(open.build, checked, NodeKind::Directory, IMPLIED, Xattrs::new());
             self.sources.push((last.found.input, InodeId(0)));
-            let row = self.names.len();
-            self.names.push((open.name, name.into()));
+            let row = self.names.add(open.name, name);
             return self.open_dir(build, &rows, row, open.depth.saturating_add(1));
         }
         self.add(open.build, checked, last).map_err(|error| error.at(self.path(open.name, name)))
@@ -327,22 +326,9 @@ impl Scan<'_> {
             return Ok(());
         }
         self.meter.xattrs(xattrs)?;
-        let kind = match inode.kind {
-            InodeKind::Directory => return Ok(()),
-            InodeKind::File { len } => {
-                self.meter.file(len)?;
-                NodeKind::File { len, content: ContentId(self.builder.node_count()) }
-            }
-            InodeKind::Symlink => {
-                let target = self.input(input)?.volume.read_link(*id)?;
-                self.meter.target(target.len())?;
-                NodeKind::Symlink(target.into())
-            }
-            InodeKind::BlockDevice(number) => NodeKind::BlockDevice(number),
-            InodeKind::CharDevice(number) => NodeKind::CharDevice(number),
-            InodeKind::Fifo => NodeKind::Fifo,
-            InodeKind::Socket => NodeKind::Socket,
-        };
+        let content = ContentId(self.builder.node_count());
+        let volume = Arc::clone(&self.input(input)?.volume);
+        let kind = node_kind(&*volume, (*id, inode.kind), content, &mut self.meter)?;
         let xattrs = self.kept_xattrs(xattrs);
         let build = self.builder.add_child(parent, name, kind, inode.meta, xattrs);
         self.sources.push((input, *id));
@@ -368,15 +354,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Returns the path of `name` in a directory for messages; of the directory itself if the name
-    /// is empty.
-    fn path(&self, mut dir: usize, name: &[u8]) -> String {
-        let mut names = vec![name];
-        while let Some((parent, name)) = self.names.get(dir).filter(|_| dir != 0) {
-            names.push(name);
-            dir = *parent;
-        }
-        let path = names.into_iter().rev().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(&b'/');
-        format!("\"{}\"", if path.is_empty() { escaped(b"/") } else { escaped(&path) })
+    /// Returns the path of `name` in a directory for messages.
+    fn path(&self, dir: usize, name: &[u8]) -> String {
+        self.names.path(dir, name)
     }
 }

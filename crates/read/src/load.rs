@@ -6,7 +6,7 @@ use packfs_core::{
     BuildId, ContentId, Error, ErrorKind, Meter, Name, NodeKind, Progress, Result, Stage, Tree, TreeBuilder,
     Xattrs, escaped,
 };
-use packfs_format::{DirCursor, DirEntry, Inode, InodeId, InodeKind, NameOrder};
+use packfs_format::{DirCursor, DirEntry, DirNames, Inode, InodeId, InodeKind, NameOrder, node_kind};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -129,7 +129,7 @@ impl ReadEngine {
             built: HashMap::new(),
             seen_dirs: HashSet::from([root]),
             open: vec![Open { dir: root, build: BuildId::ROOT, index: 0, depth: 0 }],
-            dirs: vec![(0, Box::default())],
+            dirs: DirNames::default(),
             entry_count: 0,
             meter,
             faulty,
@@ -169,7 +169,7 @@ impl Faulty<'_> {
 struct Open {
     dir: InodeId,
     build: BuildId,
-    /// Its row in [`Loader::dirs`].
+    /// Its number in [`Loader::dirs`].
     index: usize,
     depth: u64,
 }
@@ -184,8 +184,7 @@ struct Loader<'a> {
     seen_dirs: HashSet<InodeId>,
     /// Directories to be read: a list instead of recursion, because depth is unlimited.
     open: Vec<Open>,
-    /// Parent's row and name of each directory, for messages; the root first.
-    dirs: Vec<(usize, Box<[u8]>)>,
+    dirs: DirNames,
     entry_count: u64,
     meter: Meter,
     faulty: Faulty<'a>,
@@ -236,8 +235,7 @@ impl Loader<'_> {
         let build = self.builder.add_child(open.build, name, kind, inode.meta, xattrs);
         self.inodes.push(entry.id);
         if is_dir {
-            let index = self.dirs.len();
-            self.dirs.push((open.index, entry.name.as_slice().into()));
+            let index = self.dirs.add(open.index, &entry.name);
             self.open.push(Open { dir: entry.id, build, index, depth: open.depth + 1 });
         } else {
             self.built.insert(entry.id, build);
@@ -275,25 +273,10 @@ impl Loader<'_> {
     fn describe(&mut self, id: InodeId) -> Result<(Inode, NodeKind)> {
         let volume = &self.engine.volume;
         let inode = volume.inode(id)?;
-        let kind = match inode.kind {
-            InodeKind::Directory if !self.seen_dirs.insert(id) => {
-                return Err(self.corrupt("this directory was reached before by another name"));
-            }
-            InodeKind::Directory => NodeKind::Directory,
-            InodeKind::File { len } => {
-                self.meter.file(len)?;
-                NodeKind::File { len, content: ContentId(id.0) }
-            }
-            InodeKind::Symlink => {
-                let target = volume.read_link(id)?;
-                self.meter.target(target.len())?;
-                NodeKind::Symlink(target.into())
-            }
-            InodeKind::BlockDevice(number) => NodeKind::BlockDevice(number),
-            InodeKind::CharDevice(number) => NodeKind::CharDevice(number),
-            InodeKind::Fifo => NodeKind::Fifo,
-            InodeKind::Socket => NodeKind::Socket,
-        };
+        if inode.kind == InodeKind::Directory && !self.seen_dirs.insert(id) {
+            return Err(self.corrupt("this directory was reached before by another name"));
+        }
+        let kind = node_kind(&**volume, (id, inode.kind), ContentId(id.0), &mut self.meter)?;
         Ok((inode, kind))
     }
 
@@ -301,17 +284,9 @@ impl Loader<'_> {
         Error::corrupt(self.engine.subject(), fault)
     }
 
-    /// Returns the path of `name` in a directory for messages; of the directory itself if the name
-    /// is empty.
-    fn path(&self, mut dir: usize, name: &[u8]) -> String {
-        let mut names = vec![name];
-        while dir != 0 {
-            let (parent, name) = &self.dirs[dir];
-            names.push(name);
-            dir = *parent;
-        }
-        let path = names.into_iter().rev().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(&b'/');
-        format!("\"{}\"", if path.is_empty() { escaped(b"/") } else { escaped(&path) })
+    /// Returns the path of `name` in a directory for messages.
+    fn path(&self, dir: usize, name: &[u8]) -> String {
+        self.dirs.path(dir, name)
     }
 
     fn count(&mut self, open: &Open, entry: &DirEntry) -> Result<()> {

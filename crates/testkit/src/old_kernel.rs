@@ -48,8 +48,22 @@ impl OldKernel {
     ///
     /// The error is what the kernel printed.
     pub fn tar_of(&self, image: &Path, format: &str, tar: &Path) -> Result<(), String> {
-        let disk_len =
-            std::fs::metadata(image).map_err(|e| e.to_string())?.len().saturating_mul(8) + (64 << 20);
+        self.tar_with_devices(image, &[], format, tar)
+    }
+
+    /// The same with further devices of the image.
+    ///
+    /// The error is what the kernel printed.
+    pub fn tar_with_devices(
+        &self,
+        image: &Path,
+        devices: &[&Path],
+        format: &str,
+        tar: &Path,
+    ) -> Result<(), String> {
+        let lens = devices.iter().chain([&image]).map(|path| Ok(std::fs::metadata(path)?.len()));
+        let len: u64 = lens.sum::<std::io::Result<u64>>().map_err(|e| e.to_string())?;
+        let disk_len = len.saturating_mul(8) + (64 << 20);
         File::create(tar).and_then(|file| file.set_len(disk_len)).map_err(|e| e.to_string())?;
         let disk = |path: &Path, more: &str| format!("file={},format=raw,if=virtio{more}", path.display());
         let mut qemu = Command::new("qemu-system-x86_64");
@@ -57,8 +71,17 @@ impl OldKernel {
         // Emulated, for not every host that has KVM can run a machine in it.
         qemu.args(["-accel", "tcg", "-cpu", "max"]);
         qemu.arg("-kernel").arg(self.dir.join("vmlinuz")).arg("-initrd").arg(self.dir.join("initramfs"));
-        qemu.arg("-append").arg(format!("console=ttyS0 quiet panic=-1 packfs.type={format}"));
+        // The first disk is the image, the second one the archive.
+        let options: String = (b'c'..)
+            .zip(devices)
+            .map(|(letter, _)| format!(",device=/dev/vd{}", char::from(letter)))
+            .collect();
+        let append = format!("console=ttyS0 quiet panic=-1 packfs.type={format} packfs.options={options}");
+        qemu.arg("-append").arg(append);
         qemu.arg("-drive").arg(disk(image, ",readonly=on")).arg("-drive").arg(disk(tar, ",cache=unsafe"));
+        for device in devices {
+            qemu.arg("-drive").arg(disk(device, ",readonly=on"));
+        }
         let log = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
         qemu.stdin(Stdio::null()).stdout(log.reopen().map_err(|e| e.to_string())?).stderr(Stdio::inherit());
         wait(qemu.spawn().map_err(|e| e.to_string())?)?;

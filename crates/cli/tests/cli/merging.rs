@@ -1,6 +1,7 @@
 //! `packfs merge`: options, output, and exit codes.
 
 use crate::fixture::Fixture;
+use std::process::Command;
 
 /// Two images with `etc/hosts` in both.
 fn two_images(fixture: &Fixture) {
@@ -44,4 +45,37 @@ fn exit_codes_tell_conflicts_from_wrong_and_unsupported_images() {
     let mut after = fixture.names();
     after.retain(|name| !["c.sqfs", "d.iso", "short.sqfs"].contains(&&**name));
     assert_eq!(after, before);
+}
+
+#[test]
+fn more_images_than_open_files_need_a_higher_limit() {
+    let fixture = Fixture::with_tree();
+    two_images(&fixture);
+    let merge = |limits: &str| {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(format!("{limits}; exec \"$0\" \"$@\"")).arg(env!("CARGO_BIN_EXE_packfs"));
+        shell.args(["merge", "-o", "many.sqfs"]);
+        for index in 0..100 {
+            shell.arg("--at").arg(format!("{index}=a.sqfs"));
+        }
+        shell.current_dir(fixture.path(".")).output().unwrap()
+    };
+    let output = merge("ulimit -Sn 50");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fixture.run(["cat", "many.sqfs", "99/etc/hosts"]).text(), "a");
+    let output = merge("ulimit -n 50");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("ulimit -Hn"), "{said}");
+}
+
+#[test]
+fn the_named_kernel_has_to_read_the_images() {
+    let fixture = Fixture::with_tree();
+    two_images(&fixture);
+    fixture.run(["merge", "a.sqfs", "-o", "m", "--kernel", "6.18"]).failed(2, &["--kernel"]);
+    fixture.run(["pack", "rootfs", "a.erofs", "-q"]).done();
+    fixture.run(["merge", "a.erofs", "-o", "m", "--kernel", "5.15"]).failed(2, &["a.erofs needs Linux 6.1"]);
+    fixture.run(["merge", "a.erofs", "-o", "m", "--kernel", "old"]).failed(2, &["kernel=old"]);
+    fixture.run(["merge", "a.erofs", "-o", "m", "--kernel", "6.18", "-q"]).done();
+    fixture.run(["check", "--data", "-q", "m"]).done();
 }

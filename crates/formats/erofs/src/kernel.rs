@@ -34,6 +34,8 @@ pub(crate) const DEVICES: Version = (5, 16);
 pub(crate) const SECOND_CODEC: Version = (5, 16);
 /// Last clusters beside the inode.
 pub(crate) const INLINE_CLUSTERS: Version = (5, 17);
+/// Data on further devices, all of which lie in the image's file.
+pub(crate) const FLAT_DEVICES: Version = (6, 4);
 /// Shared tails, and ranges that files share.
 pub(crate) const FRAGMENTS: Version = (6, 1);
 /// Blocks shorter than the page, without compression.

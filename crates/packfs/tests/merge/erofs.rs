@@ -2,7 +2,8 @@
 
 use crate::common::Wish;
 use crate::shards::merges;
-use packfs_testkit::odd_tree;
+use packfs_core::{Held, ImagePath, Meta, NodeKind, TreeBuilder, Xattrs};
+use packfs_testkit::{Random, odd_tree};
 
 const CLUSTER_LEN: u32 = 16 << 10;
 
@@ -35,6 +36,24 @@ fn one_to_fifty_shards_are_the_whole_tree() {
 fn shards_with_every_form_of_index_are_the_whole_tree() {
     for index in ["full", "compact", "auto"] {
         shards_merge("lz4", &[("index", index)], 4);
+    }
+}
+
+/// The entries of a compact index stand by its offset from a multiple of 32 bytes, which follows
+/// from the length of the attributes before it.
+#[test]
+fn compact_indexes_merge_at_every_offset() {
+    let (mut builder, mut contents) = (TreeBuilder::new(Meta::default()), Held::default());
+    for index in 0..24 {
+        let content = contents.push(Random::new(index).text(150_000 + index as usize * 4096));
+        let kind = NodeKind::File { len: 150_000 + index * 4096, content };
+        let xattrs = Xattrs::from([(b"user.of".to_vec(), vec![index as u8; index as usize * 4])]);
+        let path = ImagePath::parse(format!("dir/file{index}").as_bytes()).unwrap();
+        builder.add(&path, kind, Meta::default(), if index == 0 { Xattrs::new() } else { xattrs }).unwrap();
+    }
+    let tree = builder.finish().unwrap();
+    for options in [&[("index", "compact"), ("fragments", "off")][..], &[("index", "compact")]] {
+        merges("erofs", (&tree, &contents), Wish { codec: "lz4", block_len: 4096, options, jobs: 2 }, 3);
     }
 }
 

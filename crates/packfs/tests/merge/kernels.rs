@@ -1,36 +1,59 @@
-//! Kernels of older releases read merged images.
+//! Kernels of older releases read merged images, in every form that they know.
 
 use crate::common::Wish;
-use crate::shards::{merged, packed};
-use packfs::Silent;
+use crate::shards::packed;
+use packfs::{DataPlace, Silent};
 use packfs_source::{Shape, TarInput, load_tar};
 use packfs_testkit::{Compare, OldKernel, plain_tree, snapshot_tree};
+use std::path::{Path, PathBuf};
+
+/// EROFS forms of a merged image. Device tables are read from Linux 5.16 on, and flat images from
+/// 6.4 on.
+const FORMS: [DataPlace; 3] = [DataPlace::Image, DataPlace::Inputs, DataPlace::Flat];
 
 #[track_caller]
-fn reads(version: &str, format: &str, wish: Wish<'_>) {
+fn reads(version: &str, format: &str, wish: Wish<'_>, places: &[DataPlace]) {
     let Some(kernel) = OldKernel::find(version) else { return };
     let (tree, contents) = plain_tree();
     let folder = tempfile::tempdir().unwrap();
     let images = packed(format, &tree, &contents, wish, 3, folder.path());
-    let (image, _) = merged(&images, folder.path());
-    let tar = folder.path().join("tar");
-    kernel.tar_of(&image, format, &tar).unwrap_or_else(|said| panic!("{format} in {version}: {said}"));
-    let copied = load_tar(TarInput::File(tar), &Shape::default(), &Silent).unwrap();
-    // Busybox knows whole seconds only, and no attributes.
-    let compare = Compare { xattrs: false, dir_links: false, ..Compare::default() };
-    let copied = snapshot_tree(&copied.tree, &*copied.contents);
-    snapshot_tree(&tree, &contents).assert_same(&copied, compare, &format!("{format} in {version}"));
+    for &place in places {
+        let what = format!("{format} {place:?} in {version}");
+        let (image, tar) = (folder.path().join("merged"), folder.path().join("tar"));
+        packfs::merge(&images, &image).data(place).run().unwrap_or_else(|error| panic!("{what}: {error}"));
+        let devices: Vec<&Path> = match place {
+            DataPlace::Inputs => images.iter().map(PathBuf::as_path).collect(),
+            _ => Vec::new(),
+        };
+        kernel
+            .tar_with_devices(&image, &devices, format, &tar)
+            .unwrap_or_else(|said| panic!("{what}: {said}"));
+        let copied = load_tar(TarInput::File(tar), &Shape::default(), &Silent).unwrap();
+        // Busybox knows whole seconds only, and no attributes.
+        let compare = Compare { xattrs: false, dir_links: false, ..Compare::default() };
+        let copied = snapshot_tree(&copied.tree, &*copied.contents);
+        snapshot_tree(&tree, &contents).assert_same(&copied, compare, &what);
+    }
 }
 
 #[test]
 fn kernel_5_10_reads_merged_images() {
-    reads("5.10", "squashfs", Wish { codec: "zstd", ..Wish::default() });
+    reads("5.10", "squashfs", Wish { codec: "zstd", ..Wish::default() }, &[DataPlace::Image]);
     let options = &[("kernel", "5.10")];
-    reads("5.10", "erofs", Wish { codec: "lz4hc", options, ..Wish::default() });
+    reads("5.10", "erofs", Wish { codec: "lz4hc", options, ..Wish::default() }, &[DataPlace::Image]);
 }
 
 #[test]
-fn kernel_6_1_reads_merged_images() {
+fn kernel_6_1_reads_merged_images_but_for_flat_ones() {
     let options = &[("kernel", "6.1"), ("fragments", "tails")];
-    reads("6.1", "erofs", Wish { codec: "lz4hc", block_len: 64 << 10, options, ..Wish::default() });
+    let wish = Wish { codec: "lz4hc", block_len: 64 << 10, options, ..Wish::default() };
+    reads("6.1", "erofs", wish, &FORMS[..2]);
+}
+
+#[test]
+fn kernel_6_12_reads_merged_images_in_every_form() {
+    reads("6.12", "squashfs", Wish { codec: "gzip", ..Wish::default() }, &[DataPlace::Image]);
+    let options = &[("kernel", "6.12"), ("fragments", "tails")];
+    let wish = Wish { codec: "zstd:3+lz4", block_len: 64 << 10, options, ..Wish::default() };
+    reads("6.12", "erofs", wish, &FORMS);
 }

@@ -4,9 +4,12 @@
 mod common;
 mod devices;
 mod erofs;
+mod far;
+mod far_shards;
 mod hostile;
 mod kernels;
 mod limits;
+mod many;
 mod rivals;
 mod rules;
 mod shards;

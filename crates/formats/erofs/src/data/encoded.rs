@@ -38,17 +38,36 @@ impl Record {
 impl Reader {
     /// See [`Reader::runs`].
     pub(super) fn encoded_runs(&self, raw: &RawInode, head: &EncodedHead, runs: &mut Runs<'_>) -> Result<()> {
-        let mut index = match head.record_len {
+        let index = match head.record_len {
             4 | 8 => runs.range.start >> head.lcluster_bits,
             _ => self.last_record_before(raw, head, runs.range.start)?,
         };
-        let mut address = match head.record_len {
+        let (index, record) = self.each_record(raw, head, index, &mut |record, logical, is_last| {
+            self.record_runs(raw, head, record, logical, is_last, runs)
+        })?;
+        if head.record_len == 4 {
+            let mut last = self.last_record.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = (raw.nid, index, record.address);
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` for each record from the one at `index` on, with its range of the file, and
+    /// true for the last one, until it breaks. Returns the record visited last and its index.
+    fn each_record(
+        &self,
+        raw: &RawInode,
+        head: &EncodedHead,
+        mut index: u64,
+        visit: &mut dyn FnMut(&Record, Range<u64>, bool) -> Result<ControlFlow<()>>,
+    ) -> Result<(u64, Record)> {
+        let address = match head.record_len {
             4 => self.summed_address(raw, head, index)?,
             _ => 0,
         };
         let mut record = self.record(raw, head, index, address)?;
         loop {
-            address = record.address.saturating_add(record.stored_len());
+            let address = record.address.saturating_add(record.stored_len());
             let following = index.saturating_add(1);
             let next = match following < head.count {
                 true => Some(self.record(raw, head, following, address)?),
@@ -59,17 +78,11 @@ impl Reader {
                 let fault = "extents that do not follow each other";
                 return Err(Corruption::Fault { place: place(raw), fault }.into());
             }
-            let flow = self.record_runs(raw, head, &record, record.offset..end, next.is_none(), runs)?;
-            match (flow, next) {
+            match (visit(&record, record.offset..end, next.is_none())?, next) {
                 (ControlFlow::Continue(()), Some(next)) => (index, record) = (following, next),
-                _ => break,
+                _ => return Ok((index, record)),
             }
         }
-        if head.record_len == 4 {
-            let mut last = self.last_record.lock().unwrap_or_else(PoisonError::into_inner);
-            *last = (raw.nid, index, record.address);
-        }
-        Ok(())
     }
 
     /// Calls `visit` for each extent, in file order.
@@ -79,30 +92,18 @@ impl Reader {
         head: &EncodedHead,
         visit: &mut dyn FnMut(Piece) -> Result<()>,
     ) -> Result<()> {
-        let first_address = if head.record_len == 4 { self.summed_address(raw, head, 0)? } else { 0 };
-        let mut record = self.record(raw, head, 0, first_address)?;
-        if record.offset != 0 {
-            let fault = "the first extent does not start at 0";
-            return Err(Corruption::Fault { place: place(raw), fault }.into());
-        }
-        for following in 1..=head.count {
-            let address = record.address.saturating_add(record.stored_len());
-            let next = match following < head.count {
-                true => Some(self.record(raw, head, following, address)?),
-                false => None,
-            };
-            let end = next.map_or(raw.size, |next| next.offset);
-            if record.offset >= end || end > raw.size {
-                let fault = "extents that do not follow each other";
+        let mut at = 0;
+        let last = self.each_record(raw, head, 0, &mut |record, logical, is_last| {
+            // Later ones follow each other.
+            if logical.start != at {
+                let fault = "the first extent does not start at 0";
                 return Err(Corruption::Fault { place: place(raw), fault }.into());
             }
-            visit(self.record_piece(raw, head, &record, record.offset..end, next.is_none())?)?;
-            match next {
-                Some(next) => record = next,
-                None => break,
-            }
-        }
-        Ok(())
+            at = logical.end;
+            visit(self.record_piece(raw, head, record, logical, is_last)?)?;
+            Ok(ControlFlow::Continue(()))
+        });
+        last.map(drop)
     }
 
     fn record_piece(

@@ -4,7 +4,7 @@
 //! the longest of any image. Clusters have a recipe for each pair of algorithms, so that the recipe
 //! of a file follows from the image that it comes from.
 
-use super::{ErofsPacker, layout};
+use super::ErofsPacker;
 use crate::codec::{self, ALGORITHMS};
 use crate::disk;
 use crate::kernel::{self, Version};
@@ -13,11 +13,8 @@ use crate::reader::Reader;
 use packfs_codec::{
     Algorithm, CodecSettings, DeflateSettings, Lz4Settings, LzmaFraming, LzmaSettings, ZstdSettings,
 };
-use packfs_core::{Error, Image, NodeId, Result, Tree};
-use packfs_format::{
-    AnyLayout, AnyStored, Capabilities, ClusterRecipe, Clusters, Coding, Layout, Merging, PackFormat,
-    PackSettings, Placed, Plan, Recipe, Section, Volume,
-};
+use packfs_core::{Error, Image, Result};
+use packfs_format::{AnyStored, ClusterRecipe, Merging, PackFormat, PackSettings, Recipe, Volume};
 use std::any::Any;
 
 /// Most devices of an image: their number has 16 bits.
@@ -62,8 +59,7 @@ pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
         far_devices: named.is_some_and(|named| named >= kernel::FAR_DEVICES),
         ..Options::new(&settings)?
     };
-    let recipes = recipes(&readers);
-    Ok(Box::new(ErofsMerger { packer: ErofsPacker { options }, recipes }))
+    Ok(Box::new(ErofsPacker { options, merged: Some(recipes(&readers)) }))
 }
 
 /// Returns the oldest kernel that reads the new image.
@@ -74,12 +70,16 @@ fn kernel_of(readers: &[&Reader], merging: &Merging<'_>, named: Option<Version>)
         let geometry = &reader.geometry;
         kernel::needed(geometry.incompat, geometry.algorithms, geometry.super_block.blkszbits)
     };
-    let with_devices = if merging.data_files.is_empty() { kernel::CHUNKS } else { kernel::DEVICES };
+    let with_devices = match (merging.data_files.is_empty(), merging.is_flat) {
+        (true, _) => kernel::CHUNKS,
+        (false, true) => kernel::FLAT_DEVICES,
+        (false, false) => kernel::DEVICES,
+    };
     let Some(named) = named else {
         return Ok(readers.iter().map(needed).max().unwrap_or(kernel::KERNEL_DEFAULT).max(with_devices));
     };
     let newer = readers.iter().map(|reader| (Image::name(*reader), needed(reader)));
-    let devices = (merging.data_files.len() > 0).then(|| ("a device table".to_owned(), kernel::DEVICES));
+    let devices = (!merging.data_files.is_empty()).then(|| ("its device table".to_owned(), with_devices));
     match newer.chain(devices).find(|(_, needed)| *needed > named) {
         None => Ok(named.max(kernel::CHUNKS)),
         Some((name, needed)) => {
@@ -164,58 +164,4 @@ fn recipes(readers: &[&Reader]) -> Vec<Recipe> {
             Recipe::Clusters(ClusterRecipe { codec: first.clone(), second, cluster_len: 0 })
         })
         .collect()
-}
-
-/// Makes an image of clusters that others stored.
-struct ErofsMerger {
-    packer: ErofsPacker,
-    recipes: Vec<Recipe>,
-}
-
-impl PackFormat for ErofsMerger {
-    fn format(&self) -> &'static packfs_format::FormatInfo {
-        &crate::INFO
-    }
-
-    fn codec_name(&self) -> String {
-        self.packer.codec_name()
-    }
-
-    fn driver(&self) -> Option<&'static str> {
-        self.packer.driver()
-    }
-
-    fn coding(&self) -> Option<Coding> {
-        self.packer.coding()
-    }
-
-    fn layout(&self) -> AnyLayout<'_> {
-        AnyLayout::Clusters { layout: self, data_files: &self.packer.options.devices }
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.packer.capabilities()
-    }
-
-    fn padding(&self) -> u64 {
-        self.packer.padding()
-    }
-}
-
-impl Layout<Clusters> for ErofsMerger {
-    fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<Clusters>> {
-        let mut plan = super::plan::plan(&self.packer.options, tree, first_used)?;
-        plan.data.recipes.clone_from(&self.recipes);
-        Ok(Plan { files: Vec::new(), ..plan })
-    }
-
-    fn lay_out(
-        &self,
-        tree: &Tree,
-        plan: &Plan<Clusters>,
-        placed: &Placed<Clusters>,
-        put: &mut dyn FnMut(Section) -> Result<()>,
-    ) -> Result<()> {
-        layout::write(&self.packer.options, tree, plan, placed, put)
-    }
 }

@@ -24,13 +24,15 @@ mod xattr_names;
 mod xattrs;
 
 use crate::options::Options;
-use packfs_core::{NodeId, Result, Tree};
+use packfs_core::{ErrorKind, NodeId, Result, Tree};
 use packfs_format::Capabilities;
-use packfs_format::{AnyLayout, Clusters, Coding, Layout, PackFormat, PackSettings, Placed, Plan, Section};
+use packfs_format::{
+    AnyLayout, ClusterPlan, Clusters, Coding, Layout, PackFormat, PackSettings, Placed, Plan, Recipe, Section,
+};
 
 /// Prepares to pack EROFS images.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
-    Ok(Box::new(ErofsPacker { options: Options::new(settings)? }))
+    Ok(Box::new(ErofsPacker { options: Options::new(settings)?, merged: None }))
 }
 
 /// Length of the smallest pages that a kernel has, in bytes.
@@ -38,6 +40,8 @@ const PAGE_LEN_MIN: u32 = 4096;
 
 struct ErofsPacker {
     options: Options,
+    /// Recipes of clusters that other images stored, if the image is merged from them.
+    merged: Option<Vec<Recipe>>,
 }
 
 impl PackFormat for ErofsPacker {
@@ -94,7 +98,14 @@ impl PackFormat for ErofsPacker {
 
 impl Layout<Clusters> for ErofsPacker {
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<Clusters>> {
-        plan::plan(&self.options, tree, first_used)
+        let plan = plan::plan(&self.options, tree, first_used)?;
+        Ok(match &self.merged {
+            Some(recipes) => {
+                let data = ClusterPlan { recipes: recipes.clone(), ..plan.data };
+                Plan { files: Vec::new(), data, ..plan }
+            }
+            None => plan,
+        })
     }
 
     fn lay_out(
@@ -104,6 +115,12 @@ impl Layout<Clusters> for ErofsPacker {
         placed: &Placed<Clusters>,
         put: &mut dyn FnMut(Section) -> Result<()>,
     ) -> Result<()> {
-        layout::write(&self.options, tree, plan, placed, put)
+        layout::write(&self.options, tree, plan, placed, put).map_err(|error| {
+            let may_be_far = self.merged.is_some() && !self.options.wide;
+            match may_be_far && error.kind() == ErrorKind::TooLarge {
+                true => error.hint("--kernel 6.15 allows more than 2^32 blocks, and indexes for all of them"),
+                false => error,
+            }
+        })
     }
 }

@@ -274,7 +274,8 @@ mod tests {
         let files = tree.nodes().filter(|(_, node)| matches!(node.kind, NodeKind::File { .. }));
         let first_used: Vec<NodeId> =
             files.map(|(id, _)| id).filter(|&id| tree.path(id).as_bytes().contains(&b'!')).collect();
-        let plan = ErofsPacker { options: Options::new(&settings)? }.plan(&tree, &first_used)?;
+        let plan =
+            ErofsPacker { options: Options::new(&settings)?, merged: None }.plan(&tree, &first_used)?;
         assert_eq!(plan.first_used, first_used);
         let mut files = plan.files;
         files.sort_by_key(|job| job.node);

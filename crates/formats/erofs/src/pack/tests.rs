@@ -114,7 +114,7 @@ fn round_trip(random: &mut Random, kind: Kind) {
             .into(),
         ..PackSettings::default()
     };
-    let packer = super::ErofsPacker { options: Options::new(&settings).unwrap() };
+    let packer = super::ErofsPacker { options: Options::new(&settings).unwrap(), merged: None };
     let start = super::plan::head_len(&packer.options);
     let (clusters, tail, size, packed_start) =
         random_file(random, kind, start.next_multiple_of(kind.block_len));

@@ -6,7 +6,6 @@
 //! one.
 
 use packfs_core::{Timestamp, Tree};
-use std::collections::HashMap;
 
 /// Encoding of times in compact inodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +46,12 @@ impl Times {
 
 /// The most frequent time; of equally frequent ones the earliest.
 fn most_frequent(times: impl Iterator<Item = Timestamp>, epoch: Option<i64>) -> Timestamp {
-    let mut counts: HashMap<Timestamp, u64> = HashMap::new();
-    for time in times.filter(|time| epoch.is_none_or(|epoch| time.seconds == epoch)) {
-        *counts.entry(time).or_default() += 1;
-    }
-    let best = counts.into_iter().max_by_key(|&(time, count)| (count, std::cmp::Reverse(time)));
-    best.map_or(Timestamp::default(), |(time, _)| time)
+    let mut times: Vec<Timestamp> =
+        times.filter(|time| epoch.is_none_or(|epoch| time.seconds == epoch)).collect();
+    times.sort_unstable();
+    // Of equal ones the last is taken.
+    let best = times.chunk_by(|a, b| a == b).rev().max_by_key(|group| group.len());
+    best.and_then(|group| group.first().copied()).unwrap_or_default()
 }
 
 /// The nanoseconds and the range of 2^32 seconds that most times are in; of equally good ones the
