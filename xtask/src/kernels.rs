@@ -152,9 +152,7 @@ impl Kernel {
         let made = download.join("made");
         workspace::make_dir(&made)?;
         copy(&one_of(&root.join("boot"), "vmlinuz-")?, &made.join("vmlinuz"))?;
-        // Folders of the root are links into usr from trixie on.
-        let busybox = ["bin/busybox", "usr/bin/busybox"].map(|path| root.join(path));
-        let busybox = read(busybox.iter().find(|path| path.is_file()).unwrap_or(&busybox[0]))?;
+        let busybox = read(&in_root_or_usr(&root, "bin/busybox"))?;
         write(&made.join("initramfs"), &initramfs(&busybox, &modules))?;
         write(&made.join(STAMP), self.recipe().as_bytes())?;
         workspace::remove_dir(dir)?;
@@ -163,10 +161,16 @@ impl Kernel {
     }
 }
 
+/// Returns a path of a root: packages have it in `usr` from trixie on.
+fn in_root_or_usr(root: &Path, path: &str) -> PathBuf {
+    let in_usr = root.join("usr").join(path);
+    if in_usr.exists() { in_usr } else { root.join(path) }
+}
+
 /// Returns the modules of [`MODULES`] that a kernel has, by name and contents.
 fn found_modules(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let mut found = vec![];
-    for path in files_below(&root.join("lib/modules"))? {
+    for path in files_below(&in_root_or_usr(root, "lib/modules"))? {
         let Some(file_name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         let (name, is_xz) = match file_name.strip_suffix(".ko.xz") {
             Some(name) => (Some(name), true),

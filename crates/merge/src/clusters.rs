@@ -3,6 +3,7 @@
 use crate::files::{ByInput, check_rows, inode_of};
 use crate::moves::Moves;
 use crate::packed::Packed;
+use crate::padding;
 use crate::ranges::Ranges;
 use crate::scan::Scanned;
 use crate::write::Job;
@@ -27,6 +28,7 @@ pub(crate) fn gather(
     let mut gathering = Gathering {
         job,
         block_len: plan.data.block_len.into(),
+        byte_aligned: plan.data.byte_aligned,
         files: vec![FilePlace::default(); job.scanned.tree.node_count() as usize],
         clusters: Vec::new(),
         ends: Vec::new(),
@@ -91,6 +93,8 @@ fn placed_files(job: &Job<'_>, moves: &Moves) -> Vec<PlacedFile> {
 struct Gathering<'a> {
     job: &'a Job<'a>,
     block_len: u64,
+    /// True if clusters may start at any byte.
+    byte_aligned: bool,
     files: Vec<FilePlace<Clusters>>,
     clusters: Vec<Cluster>,
     /// End of each input's clusters.
@@ -149,9 +153,15 @@ impl Gathering<'_> {
         moves: &mut Moves,
     ) -> Result<Option<(FilePlace<Clusters>, u64)>> {
         let scanned = self.job.scanned;
+        let (block_len, far) = (self.block_len, padding::far_from(self.block_len));
         let mut start = 0;
         for (input, &end) in self.ends.iter().enumerate() {
+            let is_far = self.byte_aligned && moves.end_of(input) >= far;
+            let image = self.job.inputs.get(input).filter(|_| is_far).map(MergeInput::data_image);
             for cluster in self.clusters.get_mut(start..end).unwrap_or_default() {
+                if let Some(image) = &image {
+                    padding::leave_out(cluster, block_len, |at, bytes| image.read_exact_at(at, bytes))?;
+                }
                 moves.relocate(cluster, input)?;
             }
             start = end;
@@ -166,7 +176,8 @@ impl Gathering<'_> {
                 }
             }
         }
-        self.packed.finish(&mut self.clusters, moves)
+        let is_far = self.byte_aligned && moves.end >= far;
+        self.packed.finish(&mut self.clusters, moves, if is_far { self.job.inputs } else { &[] })
     }
 }
 

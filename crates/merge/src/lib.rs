@@ -17,6 +17,7 @@ mod last_cluster;
 mod moves;
 mod open_files;
 mod packed;
+mod padding;
 mod ranges;
 mod report;
 mod scan;

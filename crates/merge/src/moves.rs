@@ -66,6 +66,12 @@ impl Moves {
         &self.rows
     }
 
+    /// Returns the end of an input's ranges in the new image.
+    pub(crate) fn end_of(&self, input: usize) -> u64 {
+        let last = self.first.get(input.saturating_add(1)).and_then(|end| end.checked_sub(1));
+        last.and_then(|last| self.rows.get(last)).map_or(0, |row| row.to.saturating_add(row.len()))
+    }
+
     /// Returns the place of an offset of an input's data.
     ///
     /// Errors: `Failed` for one that no range holds.
@@ -105,6 +111,7 @@ mod tests {
         assert_eq!(moves.place(0, 309).unwrap(), 205);
         assert_eq!(moves.place(2, 100).unwrap(), 206);
         assert_eq!(moves.end, 256);
+        assert_eq!([0, 1, 2].map(|input| moves.end_of(input)), [206, 206, 256]);
         for (input, offset) in [(0, 99), (0, 200), (0, 310), (1, 100), (2, 150), (3, 0)] {
             assert!(moves.place(input, offset).is_err(), "{input} {offset}");
         }

@@ -5,8 +5,8 @@
 //! last cluster starts in that block itself, it is stored uncompressed: the only data that is
 //! decoded, of less than two blocks for each input.
 
-use crate::last_cluster;
 use crate::moves::Moves;
+use crate::{MergeInput, last_cluster, padding};
 use packfs_codec::Algorithm;
 use packfs_core::{Error, Image, Result};
 use packfs_format::{
@@ -152,10 +152,7 @@ impl Packed {
         let algorithm = *self.algorithms.get(usize::from(row.second)).ok_or_else(lost)?;
         let mut stored = vec![0; row.stored_len as usize];
         match (row.offset.checked_sub(FRESH), &self.image) {
-            (Some(at), _) => {
-                let found = self.fresh.get(at as usize..).and_then(|rest| rest.get(..stored.len()));
-                stored.copy_from_slice(found.ok_or_else(lost)?);
-            }
+            (Some(at), _) => copy_fresh(&self.fresh, at, &mut stored)?,
             (None, Some(image)) => image.read_exact_at(row.offset, &mut stored)?,
             (None, None) => return Err(lost()),
         }
@@ -313,10 +310,12 @@ impl Packed {
     }
 
     /// Gives the stream its place in the new image, and appends its clusters to those of the files.
+    /// With inputs, zeros before clusters are left out.
     pub(crate) fn finish(
         &mut self,
         clusters: &mut Vec<Cluster>,
         moves: &mut Moves,
+        inputs: &[MergeInput],
     ) -> Result<Option<(FilePlace<Clusters>, u64)>> {
         if self.len == 0 {
             return Ok(None);
@@ -324,7 +323,15 @@ impl Packed {
         self.rotate_decoded();
         moves.fresh = std::mem::take(&mut self.fresh);
         for (input, part) in self.parts.iter().enumerate() {
+            let image = inputs.get(input).map(MergeInput::data_image);
             for row in self.clusters.get_mut(part.rows.clone()).unwrap_or_default() {
+                if let Some(image) = &image {
+                    let fresh = &moves.fresh;
+                    padding::leave_out(row, self.block_len, |at, bytes| match at.checked_sub(FRESH) {
+                        Some(at) => copy_fresh(fresh, at, bytes),
+                        None => image.read_exact_at(at, bytes),
+                    })?;
+                }
                 match row.offset.checked_sub(FRESH) {
                     Some(at) => row.offset = moves.fresh_at.saturating_add(at),
                     None => moves.relocate(row, input)?,
@@ -355,6 +362,13 @@ impl Packed {
         let found = self.recipes.iter().position(serves).and_then(|index| u16::try_from(index).ok());
         found.ok_or_else(|| Error::failed("internal: no recipe for the packed stream"))
     }
+}
+
+/// Fills `out` with fresh bytes.
+fn copy_fresh(fresh: &[u8], at: u64, out: &mut [u8]) -> Result<()> {
+    let found = fresh.get(at as usize..).and_then(|rest| rest.get(..out.len()));
+    out.copy_from_slice(found.ok_or_else(|| Error::failed("internal: no such fresh bytes"))?);
+    Ok(())
 }
 
 fn unsupported(what: &str) -> Error {

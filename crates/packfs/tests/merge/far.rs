@@ -5,7 +5,7 @@
 //! shards of 32 GB with blocks of 4 KiB, in the folder `PACKFS_FAR_DIR`: 100 TB.
 
 use crate::far_shards::{Figures, Shard, erofs_shard, squash_shard};
-use packfs::{DataPlace, ErrorKind, OpenOptions, Opened};
+use packfs::{DataPlace, ErrorKind, Limits, Merge, OpenOptions, Opened};
 use packfs_testkit::{Mount, is_root, skip};
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,11 @@ impl Folder {
 
 fn paths(shards: &[Shard]) -> Vec<&Path> {
     shards.iter().map(|shard| shard.path.as_path()).collect()
+}
+
+/// Files of more than 64 TiB are over the usual limit.
+fn merge(images: &[&Path], output: &Path) -> Merge {
+    packfs::merge(images, output).limits(Limits::none())
 }
 
 /// Some shards, the first and the last among them.
@@ -99,7 +104,7 @@ fn erofs_shards_of_more_than_32_bits_of_blocks_merge_for_a_kernel_that_is_named(
         agrees(&output, "erofs", &own, "shards with 32-bit addresses in one file");
     }
     for place in [DataPlace::Image, DataPlace::Flat] {
-        let merged = packfs::merge(&inputs, &output).kernel("6.18").data(place).run().unwrap();
+        let merged = merge(&inputs, &output).kernel("6.18").data(place).run().unwrap();
         assert!(merged.report.image_size > figures.block_len() << 32, "{merged:?}");
         agrees(&output, "erofs", &shards, &format!("{place:?}"));
         std::fs::remove_file(&output).unwrap();
@@ -109,7 +114,7 @@ fn erofs_shards_of_more_than_32_bits_of_blocks_merge_for_a_kernel_that_is_named(
 
 /// Kernels before 7.1 read the lower 32 bits of a device's start.
 fn devices_need_a_newer_kernel(shards: &[Shard], inputs: &[&Path], output: &Path) {
-    let merge = packfs::merge(inputs, output).data(DataPlace::Inputs);
+    let merge = merge(inputs, output).data(DataPlace::Inputs);
     let error = merge.clone().kernel("6.18").run().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert!(error.to_string().contains("2^32 blocks"), "{error}");
@@ -124,7 +129,7 @@ fn squashfs_shards_of_many_gigabytes_merge() {
     let shards: Vec<Shard> =
         (0..figures.count).map(|index| squash_shard(index, &figures, &folder.path)).collect();
     let output = folder.path.join("merged.sqfs");
-    let merged = packfs::merge(paths(&shards), &output).run().unwrap();
+    let merged = merge(&paths(&shards), &output).run().unwrap();
     assert!(merged.report.image_size > 1 << 33, "{merged:?}");
     assert!(merged.read_bytes < 1 << 33, "{merged:?}");
     agrees(&output, "squashfs", &shards, "squashfs");

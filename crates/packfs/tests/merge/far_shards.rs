@@ -76,7 +76,8 @@ impl Making {
         let mut random = Random::new(index as u64 + 1);
         let known = vec![
             (format!("{folder}/known-noise"), random.noise(70_001)),
-            (format!("{folder}/known-text"), random.text(200_000)),
+            // The last cluster takes more bytes than it holds.
+            (format!("{folder}/known-text"), random.text(3 * CLUSTER_LEN + 300)),
         ];
         let mut names: Vec<String> = (0..lens.len()).map(|file| format!("{folder}/file{file:03}")).collect();
         names.extend(known.iter().map(|row| row.0.clone()));

@@ -101,7 +101,8 @@ impl Layout<Clusters> for ErofsPacker {
         let plan = plan::plan(&self.options, tree, first_used)?;
         Ok(match &self.merged {
             Some(recipes) => {
-                let data = ClusterPlan { recipes: recipes.clone(), ..plan.data };
+                let recipes = recipes.clone();
+                let data = ClusterPlan { recipes, byte_aligned: self.options.wide, ..plan.data };
                 Plan { files: Vec::new(), data, ..plan }
             }
             None => plan,
