@@ -16,6 +16,9 @@ use heads::Heads;
 use packfs_core::{Error, Result};
 use zerocopy::IntoBytes;
 
+/// Least bytes of a logical cluster in an index: those of the compact form.
+const HEAD_LEN_MIN: u64 = 2;
+
 /// Features that the chosen index uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Uses {
@@ -118,24 +121,24 @@ impl<'a> Index<'a> {
                 "cannot index a file: extents that start within a block, and a form without them",
             ));
         }
-        let heads = if only_extents { None } else { Heads::new(map, choice.block_bits) };
+        let of_extents = (only_extents || may_have_extents).then(|| {
+            let extents = Extents::new(map, choice.block_bits, byte_aligned);
+            let block_count = extents.stored_len().div_ceil(1 << choice.block_bits);
+            index(Body::Extents(extents), Uses { extents: true, second: false, ..uses }, block_count)
+        });
+        // Files of many blocks have far fewer extents: the other index is not even counted.
+        let heads_len_min = map.size.div_ceil(1 << choice.block_bits).saturating_mul(HEAD_LEN_MIN);
+        let is_short = of_extents.as_ref().is_some_and(|extents| extents.len() < heads_len_min);
+        let heads = if only_extents || is_short { None } else { Heads::new(map, choice.block_bits) };
         let of_heads = heads.map(|heads| {
             let block_count = heads.block_count();
             index(Body::of_heads(heads, choice.form, start), uses, block_count)
         });
-        let of_extents = || {
-            let extents = Extents::new(map, choice.block_bits, byte_aligned);
-            let block_count = extents.stored_len().div_ceil(1 << choice.block_bits);
-            index(Body::Extents(extents), Uses { extents: true, second: false, ..uses }, block_count)
-        };
-        match of_heads {
-            Some(of_heads) if may_have_extents => {
-                let of_extents = of_extents();
-                Ok(if of_extents.len() < of_heads.len() { of_extents } else { of_heads })
-            }
-            Some(of_heads) => Ok(of_heads),
-            None if only_extents || may_have_extents => Ok(of_extents()),
-            None => Err(Error::too_large(
+        match (of_heads, of_extents) {
+            (Some(of_heads), Some(of_extents)) if of_extents.len() >= of_heads.len() => Ok(of_heads),
+            (_, Some(of_extents)) => Ok(of_extents),
+            (Some(of_heads), None) => Ok(of_heads),
+            (None, None) => Err(Error::too_large(
                 "cannot index a file: its clusters need extents, which its tail or the options exclude",
             )),
         }
