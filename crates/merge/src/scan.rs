@@ -123,7 +123,7 @@ pub(crate) fn scan(
     let layers: Vec<Found> =
         (0..).zip(inputs).map(|(input, _)| Found { input, what: What::Mount(0) }).collect();
     scan.sources.push((0, InodeId(0)));
-    let root = scan.read_layers(&layers, "\"/\"")?;
+    let root = scan.read_layers(&layers, DirNames::ROOT, b"")?;
     scan.open_dir(BuildId::ROOT, &root, 0, 0)?;
     while let Some(open) = scan.open.pop() {
         scan.read(&open)?;
@@ -153,12 +153,12 @@ impl Scan<'_> {
         self.inputs.get(index as usize).ok_or_else(|| Error::failed("internal: an input that is none"))
     }
 
-    /// Describes entries of one name, in the order of the inputs; `path` is for messages.
-    fn read_layers(&self, layers: &[Found], path: &str) -> Result<Vec<Described>> {
+    /// Describes entries of one name in a directory, in the order of the inputs.
+    fn read_layers(&self, layers: &[Found], dir: usize, name: &[u8]) -> Result<Vec<Described>> {
         let mut rows = Vec::with_capacity(layers.len());
         for found in layers {
             let input = self.input(found.input)?;
-            let at = |error: Error| error.at(path).at(&input.name);
+            let at = |error: Error| error.at(self.path(dir, name)).at(&input.name);
             let id = match found.what {
                 What::Mount(depth) if depth < input.at.names().count() => {
                     rows.push(Described { found: *found, inode: None });
@@ -265,7 +265,7 @@ impl Scan<'_> {
             self.builder.link_child(open.build, checked, build);
             return Ok(());
         }
-        let mut rows = self.read_layers(found, &self.path(open.name, name))?;
+        let mut rows = self.read_layers(found, open.name, name)?;
         self.settle(&mut rows, open, name);
         let Some(last) = rows.last() else { return Ok(()) };
         if last.is_dir() {

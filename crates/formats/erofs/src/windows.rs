@@ -86,3 +86,23 @@ impl Windows {
         self.walk.lock().unwrap_or_else(PoisonError::into_inner).run_at(number)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_drops_what_is_kept_and_holds_from_then_on() {
+        let windows = Windows::default();
+        let kept = || {
+            (0..1000).for_each(|number| windows.put(number, &Arc::default()));
+            (0..1000).filter(|&number| windows.get(number).is_some()).count()
+        };
+        assert_eq!(kept(), 256);
+        windows.keep_at_most(0);
+        assert!((0..1000).all(|number| windows.get(number).is_none()));
+        assert_eq!(kept(), SET_LEN);
+        windows.keep_at_most(128 << 10);
+        assert_eq!(kept(), 8);
+    }
+}

@@ -4,11 +4,16 @@
 use crate::common::{Wish, read_image};
 use crate::shards::{packed, sound};
 use packfs::{DataPlace, Merge, OpenOptions, Silent};
+use packfs_core::{FileImage, Image};
+use packfs_read::CountedImage;
 use packfs_testkit::{Compare, Snapshot, odd_tree, snapshot_tree};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const COUNT: usize = 1500;
 const GROUP: usize = 60;
+/// Images that are merged again and again.
+const SHARDS: usize = 40;
 
 /// Mounts images under paths of their own; several of these share a directory.
 fn mounted(output: &Path, range: std::ops::Range<usize>, images: &[PathBuf]) -> Merge {
@@ -23,7 +28,7 @@ fn mounted(output: &Path, range: std::ops::Range<usize>, images: &[PathBuf]) -> 
 fn many_merge(format: &str, wish: Wish<'_>) {
     let folder = tempfile::tempdir().unwrap();
     let (tree, contents) = odd_tree(4096, true);
-    let images = packed(format, &tree, &contents, wish, 12, folder.path());
+    let images = packed(format, &tree, &contents, wish, SHARDS, folder.path());
     let whole = folder.path().join("whole");
     let report = mounted(&whole, 0..COUNT, &images).run().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.report.images, COUNT as u64);
@@ -56,6 +61,34 @@ fn merged_images_are_devices(groups: &[PathBuf], folder: &Path) {
     let loaded = opened.load(&Silent).unwrap();
     let found: Snapshot = snapshot_tree(&loaded.tree, &**opened.engine());
     read_image(&one).0.assert_same(&found, Compare::default(), "devices");
+}
+
+/// Volumes forget their metadata when they are told, and read it again.
+#[track_caller]
+fn forgets(format: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, contents) = odd_tree(4096, true);
+    let wish = Wish { codec: "lz4", ..Wish::default() };
+    let image = FileImage::open(&packed(format, &tree, &contents, wish, 1, folder.path())[0]).unwrap();
+    let counted = CountedImage::new(Arc::new(image));
+    let image: Arc<dyn Image> = counted.clone();
+    let volume = packfs_formats::by_name(format).unwrap().open(image).unwrap();
+    let mut reads_of_root = || {
+        let before = counted.reads();
+        volume.inode(volume.root()).unwrap();
+        counted.reads() - before
+    };
+    reads_of_root();
+    assert_eq!(reads_of_root(), 0, "{format}");
+    volume.keep_at_most(0);
+    assert_ne!(reads_of_root(), 0, "{format}");
+    assert_eq!(reads_of_root(), 0, "{format}");
+}
+
+#[test]
+fn volumes_forget_what_they_keep() {
+    forgets("squashfs");
+    forgets("erofs");
 }
 
 #[test]
