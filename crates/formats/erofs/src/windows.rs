@@ -1,5 +1,6 @@
 //! A bounded cache of windows of the address space.
 
+use packfs_core::usize_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -53,14 +54,14 @@ impl Default for Windows {
 impl Windows {
     /// Drops all windows, and keeps about so many bytes of them from now on.
     pub(crate) fn keep_at_most(&self, len_max: usize) {
-        let count = len_max as u64 / (SET_LEN as u64 * WINDOW_LEN);
+        let count = len_max as u64 / WINDOW_LEN / SET_LEN as u64;
         self.set_count.store(count.clamp(1, SET_COUNT), Ordering::Relaxed);
         self.sets.iter().for_each(|set| *set.lock().unwrap_or_else(PoisonError::into_inner) = Set::new());
     }
 
     fn set(&self, number: u64) -> Option<MutexGuard<'_, Set>> {
         let number = number.checked_rem(self.set_count.load(Ordering::Relaxed))?;
-        let set = self.sets.get(number as usize)?;
+        let set = self.sets.get(usize_of(number))?;
         Some(set.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -29,6 +29,9 @@ struct Record {
     offset: u64,
 }
 
+/// Takes a record, its range of the file, and true for the last one.
+type VisitRecord<'v> = dyn FnMut(&Record, Range<u64>, bool) -> Result<ControlFlow<()>> + 'v;
+
 impl Record {
     fn stored_len(&self) -> u64 {
         u64::from(self.plen & Z_EROFS_EXTENT_PLEN_MASK)
@@ -52,14 +55,14 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `visit` for each record from the one at `index` on, with its range of the file, and
-    /// true for the last one, until it breaks. Returns the record visited last and its index.
+    /// Calls `visit` for each record from the one at `index` on, until it breaks. Returns the record
+    /// visited last and its index.
     fn each_record(
         &self,
         raw: &RawInode,
         head: &EncodedHead,
         mut index: u64,
-        visit: &mut dyn FnMut(&Record, Range<u64>, bool) -> Result<ControlFlow<()>>,
+        visit: &mut VisitRecord<'_>,
     ) -> Result<(u64, Record)> {
         let address = match head.record_len {
             4 => self.summed_address(raw, head, index)?,
