@@ -14,6 +14,9 @@ const SKIP_MAX: u64 = 2;
 const SET_COUNT: u64 = 64;
 const SET_LEN: usize = 4;
 
+/// Bytes of a set.
+const SET_BYTES: u64 = SET_LEN as u64 * WINDOW_LEN;
+
 /// Windows that share a place, each with its number; the one used last stands last.
 type Set = Vec<(u64, Arc<Vec<u8>>)>;
 
@@ -54,7 +57,7 @@ impl Default for Windows {
 impl Windows {
     /// Drops all windows, and keeps about so many bytes of them from now on.
     pub(crate) fn keep_at_most(&self, len_max: usize) {
-        let count = len_max as u64 / WINDOW_LEN / SET_LEN as u64;
+        let count = len_max as u64 / SET_BYTES;
         self.set_count.store(count.clamp(1, SET_COUNT), Ordering::Relaxed);
         self.sets.iter().for_each(|set| *set.lock().unwrap_or_else(PoisonError::into_inner) = Set::new());
     }

@@ -91,19 +91,18 @@ impl Making {
         Making { tree: builder.finish().unwrap(), names, known }
     }
 
-    /// Writes the image around the files' places.
+    /// Writes the image around the files' places, which come in the order of their names.
     fn write<K: DataKind>(
         self,
         packer: &dyn PackFormat,
         layout: &dyn Layout<K>,
         plan: &Plan<K>,
-        rows: Vec<FilePlace<K>>,
         placed: Placed<K>,
         (file, path): (File, PathBuf),
         hole: Option<(String, u64)>,
     ) -> Shard {
         let mut files = vec![FilePlace::default(); self.tree.node_count() as usize];
-        for (name, row) in self.names.iter().zip(rows) {
+        for (name, row) in self.names.iter().zip(placed.files) {
             let node = self.tree.find(&ImagePath::parse(name.as_bytes()).unwrap()).unwrap();
             files[node.index()] = row;
         }
@@ -133,7 +132,7 @@ fn packer(
 
 /// Makes an EROFS shard. Every other one has 48-bit addresses.
 pub fn erofs_shard(index: usize, figures: &Figures, folder: &Path) -> Shard {
-    let (block_len, wide) = (figures.block_len(), index % 2 == 0);
+    let (block_len, wide) = (figures.block_len(), index.is_multiple_of(2));
     let common = [("block", figures.block), ("fragments", "off")];
     let own: &[_] = match wide {
         true => &[("48bit", "on"), ("index", "extents"), ("kernel", "6.18")],
@@ -179,9 +178,9 @@ pub fn erofs_shard(index: usize, figures: &Figures, folder: &Path) -> Shard {
     let count = (clusters.len() - first) as u32;
     rows.push(FilePlace { first: first as u64, count, ..FilePlace::default() });
     let data = ClustersPlaced { clusters, hash: index as u128, ..ClustersPlaced::default() };
-    let placed = Placed { data_end: end, data, ..Placed::default() };
+    let placed = Placed { files: rows, data_end: end, data, ..Placed::default() };
     let hole = (!compressed).then(|| (making.names[0].clone(), len));
-    making.write(&*packer, layout, &plan, rows, placed, (file, path), hole)
+    making.write(&*packer, layout, &plan, placed, (file, path), hole)
 }
 
 /// Writes bytes in clusters of LZ4; returns their end.
@@ -237,10 +236,11 @@ pub fn squash_shard(index: usize, figures: &Figures, folder: &Path) -> Shard {
         at += stored.len() as u64;
     }
     let placed = Placed {
+        files: rows,
         data_end: at,
         data: BlocksPlaced { blocks, ..BlocksPlaced::default() },
         ..Placed::default()
     };
     let hole = Some((making.names[0].clone(), len));
-    making.write(&*packer, layout, &plan, rows, placed, (file, path), hole)
+    making.write(&*packer, layout, &plan, placed, (file, path), hole)
 }

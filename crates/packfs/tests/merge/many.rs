@@ -73,7 +73,7 @@ fn forgets(format: &str) {
     let counted = CountedImage::new(Arc::new(image));
     let image: Arc<dyn Image> = counted.clone();
     let volume = packfs_formats::by_name(format).unwrap().open(image).unwrap();
-    let mut reads_of_root = || {
+    let reads_of_root = || {
         let before = counted.reads();
         volume.inode(volume.root()).unwrap();
         counted.reads() - before
