@@ -64,8 +64,8 @@ pub struct MergeOptions {
     pub whiteouts: bool,
     /// Place of the data.
     pub data: DataPlace,
-    /// Oldest Linux version that reads the new image, such as `6.18`, for formats that differ by it;
-    /// `None`: that which reads all of the images.
+    /// Oldest Linux version that reads the new image, such as `6.18`, for formats that differ by
+    /// it; `None`: that which reads all of the images.
     pub kernel: Option<String>,
     /// Limits of all images together.
     pub limits: Limits,

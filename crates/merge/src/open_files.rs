@@ -6,8 +6,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 const OTHERS: u64 = 64;
 
 /// Allows this process to have so many more files open, if the system permits it: most allow 1,024
-/// at first and some 100,000 on request. Files that cannot be opened in spite of it are told of when
-/// they are opened.
+/// at first and some 100,000 on request. A file beyond that fails when it is opened.
 pub fn allow_open_files(count: usize) {
     let wanted = (count as u64).saturating_add(OTHERS);
     let mut limit = getrlimit(Resource::Nofile);

@@ -1,8 +1,8 @@
 //! Zeros before compressed bytes.
 //!
-//! Indexes of logical clusters count whole blocks, zeros included. Beyond 2^32 blocks there are only
-//! extents, whose clusters may not take more bytes than they hold: of those, which are mostly the
-//! last one of a file, the zeros are read and left out.
+//! Indexes of logical clusters count whole blocks, zeros included. Beyond 2^32 blocks there are
+//! only extents, whose clusters may not take more bytes than they hold: of those, which are mostly
+//! the last one of a file, the zeros are read and left out.
 
 use packfs_core::Result;
 use packfs_format::{Cluster, ClusterForm};

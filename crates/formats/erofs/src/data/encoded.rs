@@ -55,8 +55,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `visit` for each record from the one at `index` on, until it breaks. Returns the record
-    /// visited last and its index.
+    /// Calls `visit` for each record from the one at `index` on, until it breaks. Returns the
+    /// record visited last and its index.
     fn each_record(
         &self,
         raw: &RawInode,
