@@ -74,7 +74,9 @@ fn the_named_kernel_has_to_read_the_images() {
     two_images(&fixture);
     fixture.run(["merge", "a.sqfs", "-o", "m", "--kernel", "6.18"]).failed(2, &["--kernel"]);
     fixture.run(["pack", "rootfs", "a.erofs", "-q"]).done();
-    fixture.run(["merge", "a.erofs", "-o", "m", "--kernel", "5.15"]).failed(2, &["a.erofs", "needs Linux 6.1"]);
+    fixture
+        .run(["merge", "a.erofs", "-o", "m", "--kernel", "5.15"])
+        .failed(2, &["a.erofs", "needs Linux 6.1"]);
     fixture.run(["merge", "a.erofs", "-o", "m", "--kernel", "old"]).failed(2, &["kernel=old"]);
     fixture.run(["merge", "a.erofs", "-o", "m", "--kernel", "6.18", "-q"]).done();
     fixture.run(["check", "--data", "-q", "m"]).done();
