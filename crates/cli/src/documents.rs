@@ -47,7 +47,7 @@ fn simple_commands(line: &str) -> Vec<String> {
 fn fault(whole: &Command, typed: &str) -> Option<String> {
     let mut words = typed.split_whitespace().skip(1);
     let name = words.next()?;
-    if name.starts_with('-') || !name.bytes().all(|byte| byte.is_ascii_lowercase()) {
+    if name.starts_with('-') || !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') {
         return None;
     }
     let Some(verb) = whole.find_subcommand(name) else { return Some(format!("no verb {name}")) };

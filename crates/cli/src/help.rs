@@ -108,10 +108,12 @@ const HEADINGS: [(&str, &[&str]); 7] = [
 ];
 
 /// Headings of options that mean something else in one verb.
-const EXCEPTIONS: [(&str, &str, &str); 10] = [
+const EXCEPTIONS: [(&str, &str, &str); 12] = [
     ("pack", "offset", "Output"),
     ("repack", "offset", "Output"),
     ("pack", "block-size", "Compression"),
+    ("plan", "block-size", "Compression"),
+    ("plan", "memory", "Options"),
     ("repack", "block-size", "Compression"),
     ("mount", "kernel", "Options"),
     ("verity", "verify", "Options"),
@@ -153,7 +155,7 @@ const RARE: [&str; 27] = [
 ];
 
 /// All that `-h` shows of verbs with many options.
-const SHOWN: [(&str, &[&str]); 2] = [("pack", &COMMON), ("repack", &COMMON)];
+const SHOWN: [(&str, &[&str]); 3] = [("pack", &COMMON), ("repack", &COMMON), ("plan", &PLANNING)];
 
 /// The most used options of packing, and those that other verbs have, too.
 const COMMON: [&str; 16] = [
@@ -170,6 +172,22 @@ const COMMON: [&str; 16] = [
     "lossy",
     "no-verify",
     "max-size",
+    "jobs",
+    "quiet",
+    "json",
+];
+
+/// The most used options of planning.
+const PLANNING: [&str; 12] = [
+    "shards",
+    "out",
+    "from-list",
+    "exclude",
+    "format",
+    "codec",
+    "block-size",
+    "option",
+    "emit",
     "jobs",
     "quiet",
     "json",
@@ -362,7 +380,7 @@ mod tests {
             verbs.iter().flat_map(Command::get_arguments).any(|arg| arg.get_long() == Some(name))
         };
         let listed = super::HEADINGS.iter().flat_map(|(_, options)| options.iter());
-        for name in listed.chain(&super::RARE).chain(&super::COMMON) {
+        for name in listed.chain(&super::RARE).chain(&super::COMMON).chain(&super::PLANNING) {
             assert!(has(name), "{name}");
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Owns how things are typed and printed. Facts go to standard output, as text or (`--json`) as one
 //! JSON document; progress, warnings and errors go to standard error. Exit codes: 0 done, 1 failed
-//! (or `diff` found differences), 2 wrong usage, 3 corrupt input, 4 unsupported input, 128 + n
-//! stopped by signal n. It knows no format by name.
+//! (or `diff` found differences), 2 wrong usage, 3 corrupt input, 4 unsupported input, 5 a
+//! source that changed since it was planned, 128 + n stopped by signal n. It knows no format by name.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -32,7 +32,8 @@ struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed (diff: the two differ), 2 wrong usage,
-3 corrupt input, 4 unsupported input, 129, 130 and 143 stopped by a signal.
+3 corrupt input, 4 unsupported input, 5 pack-shard: the source changed since it
+was planned, 129, 130 and 143 stopped by a signal.
 NO_COLOR=1 turns colors off.";
 
 /// Makes of a row a variant of the command line and its dispatch.
@@ -59,6 +60,8 @@ verbs! {
     Pack(Box<pack::Opts>),
     Repack(Box<repack::Opts>),
     Merge(Box<merge::Opts>),
+    Plan(Box<plan::Opts>),
+    PackShard(Box<pack_shard::Opts>),
     #[command(visible_alias = "extract")]
     Unpack(unpack::Opts),
     Tar(tar::Opts),

@@ -23,7 +23,7 @@ fn row<T: JsonSchema>(name: &'static str, command: &'static str, is_array: bool)
     Row { name, command, is_array, schema: T::json_schema }
 }
 
-fn rows() -> [Row; 18] {
+fn rows() -> [Row; 21] {
     [
         row::<ls::Entry<'_>>("ls", "ls", true),
         row::<stat::Document<'_>>("stat", "stat", true),
@@ -33,6 +33,8 @@ fn rows() -> [Row; 18] {
         row::<info::Compressed<'_>>("info-compression", "info --compression", true),
         row::<pack::Document<'_>>("pack", "pack", false),
         row::<merge::Document<'_>>("merge", "merge", false),
+        row::<plan::Document<'_>>("plan", "plan", false),
+        row::<pack_shard::Document<'_>>("pack-shard", "pack-shard", false),
         row::<packfs::sink::UnpackReport>("unpack", "unpack", false),
         row::<check::Document<'_>>("check", "check", false),
         row::<diff::Document<'_>>("diff", "diff", false),
@@ -41,6 +43,7 @@ fn rows() -> [Row; 18] {
         row::<verity::Verified<'_>>("verity-verify", "verity --verify", false),
         row::<verity::Measured<'_>>("verity-fs", "verity --fs", true),
         row::<verify::Document<'_>>("verify", "verify", false),
+        row::<verify::ShardsDocument<'_>>("verify-plan", "verify PLAN", false),
         row::<protect::Document<'_>>("protect", "protect", false),
         row::<repair::Document<'_>>("repair", "repair", false),
     ]

@@ -91,6 +91,9 @@ pub struct PackOptions {
     pub min_gain: Gain,
     /// Effort spent on compressing a block.
     pub effort: Effort,
+    /// Set to end the packed stream of clusters at a whole block, so that every other stream can
+    /// follow it when images are merged.
+    pub fills_stream: bool,
     /// Earlier image whose compressed blocks are reused for unchanged data.
     pub base: Option<Arc<Base>>,
     /// Verifies the finished image before it is renamed into place. If set, contents are hashed
@@ -113,6 +116,7 @@ impl Default for PackOptions {
             priorities: None,
             min_gain: Gain::default(),
             effort: Effort::default(),
+            fills_stream: false,
             base: None,
             verify: None,
         }

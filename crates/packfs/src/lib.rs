@@ -103,6 +103,8 @@ mod pack;
 mod resolve;
 #[cfg(feature = "scan")]
 mod scan;
+#[cfg(feature = "shards")]
+pub mod shards;
 #[cfg(feature = "unpack")]
 mod unpacking;
 mod walk;
@@ -166,7 +168,7 @@ pub mod check {
 
 /// The formats that this build has.
 pub mod formats {
-    pub use packfs_formats::{all, by_name, drivers, probe};
+    pub use packfs_formats::{DEFAULT, all, by_name, drivers, probe};
 }
 
 /// Digests, hash trees, signatures, recovery data.

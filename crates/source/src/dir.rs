@@ -1,7 +1,12 @@
 //! The directory source: scans a directory of the host without following links unintentionally.
 
+mod listed;
+
+pub use listed::{Listed, Prober, load_listed, survey_dir};
+
 use crate::Loaded;
 use crate::dir_contents::{DirContents, DirIndex, Times, open_below, open_dir_below};
+use crate::listed::Surveyed;
 use crate::rules::IgnoreFiles;
 use crate::shape::Shape;
 use crate::shaper::Shaper;
@@ -107,7 +112,14 @@ struct Scan<'a> {
     /// A list instead of recursion, because depth is unlimited.
     open: Vec<Open>,
     buffer: Vec<u8>,
+    /// Set for a survey: takes the entries, of which nothing is kept.
+    visit: Option<&'a mut Visit<'a>>,
+    /// Set when `visit` failed.
+    is_over: bool,
 }
+
+/// Function that takes the entries of a survey.
+type Visit<'a> = dyn FnMut(Surveyed) -> Result<()> + 'a;
 
 impl<'a> Scan<'a> {
     fn new(path: &'a Path, root: OwnedFd, shape: &'a Shape, progress: &'a dyn Progress) -> Result<Self> {
@@ -125,6 +137,8 @@ impl<'a> Scan<'a> {
             open: Vec::new(),
             buffer: vec![0; XATTR_LEN_MAX],
             root,
+            visit: None,
+            is_over: false,
         })
     }
 
@@ -208,7 +222,8 @@ impl<'a> Scan<'a> {
 
     /// Records a read error, or ends the work with it.
     fn left_out(&mut self, error: Error) -> Result<()> {
-        if !self.shape.keep_going || error.kind() == packfs_core::ErrorKind::Cancelled {
+        let is_final = self.is_over || error.kind() == packfs_core::ErrorKind::Cancelled;
+        if !self.shape.keep_going || is_final {
             return Err(error);
         }
         self.shaper.notes().unreadable.push(error.to_string());
@@ -277,10 +292,26 @@ impl<'a> Scan<'a> {
                 if follow { rustix::fs::statat(fd, c_name, AtFlags::SYMLINK_NOFOLLOW) } else { Err(error) }
             })
             .or_io(|| format!("cannot read {}", self.name(&place)))?;
+        self.node_of(fd, fd_number, open, c_name, place, &stat)
+    }
+
+    fn file_type(&self, place: &ImagePath, stat: &Stat) -> Result<FileType> {
+        FileType::from_mode_bits(stat.st_mode)
+            .ok_or_else(|| Error::failed(format!("{}: unknown type {:o}", self.name(place), stat.st_mode)))
+    }
+
+    /// Adds an entry whose status is known.
+    fn node_of(
+        &mut self,
+        fd: &OwnedFd,
+        fd_number: &str,
+        open: &Open,
+        c_name: &CStr,
+        place: ImagePath,
+        stat: &Stat,
+    ) -> Result<()> {
         let identity = (stat.st_dev, stat.st_ino);
-        let file_type = FileType::from_mode_bits(stat.st_mode).ok_or_else(|| {
-            Error::failed(format!("{}: unknown type {:o}", self.name(&place), stat.st_mode))
-        })?;
+        let file_type = self.file_type(&place, stat)?;
         let is_dir = file_type == FileType::Directory;
         let elsewhere = self.shape.one_file_system && stat.st_dev != self.device;
         if self.shape.skip.contains(&identity)
@@ -293,13 +324,20 @@ impl<'a> Scan<'a> {
             self.shaper.notes().left_out += 1;
             return Ok(());
         }
+        if let Some(visit) = &mut self.visit {
+            visit(listed::surveyed(place.clone(), file_type, stat)).inspect_err(|_| self.is_over = true)?;
+            if is_dir && !elsewhere {
+                self.open.push(Open { place, index: DirIndex::ROOT, ancestors: None });
+            }
+            return Ok(());
+        }
         let several_names = stat.st_nlink > 1 && !is_dir;
         if several_names && let Some(first) = self.first_names.get(&identity) {
             return self.shaper.link(&place, first);
         }
-        let kind = self.kind(fd, c_name, open, &place, file_type, &stat)?;
+        let kind = self.kind(fd, c_name, open, &place, file_type, stat)?;
         let xattrs = self.xattrs_of(fd_number, c_name.to_bytes(), &place)?;
-        self.shaper.add(&place, kind, meta(&stat), xattrs)?;
+        self.shaper.add(&place, kind, meta(stat), xattrs)?;
         if is_dir && !elsewhere {
             self.open_later(open, &place, identity, c_name.to_bytes())?;
         }

@@ -9,6 +9,7 @@ mod decimal;
 mod dir;
 mod dir_contents;
 mod file_contexts;
+mod listed;
 mod manifest;
 mod manifest_tree;
 mod mode;
@@ -22,8 +23,9 @@ mod tops;
 mod trace;
 mod whiteouts;
 
-pub use dir::{load_dir, load_entries, load_merged};
+pub use dir::{Listed, Prober, load_dir, load_entries, load_listed, load_merged, survey_dir};
 pub use file_contexts::FileContexts;
+pub use listed::{ChangeKind, ListedChange, ListedEntry, Surveyed};
 pub use manifest::{
     Additions, looks_like_entries, looks_like_manifest, write_manifest, write_manifest_below,
 };

@@ -146,6 +146,11 @@ impl<'a> Shaper<'a> {
         self.judge(path, false) != Verdict::Keep || self.place(path).is_none()
     }
 
+    /// Returns the globs without effect so far.
+    pub(crate) fn unused_globs(&self) -> Vec<String> {
+        self.rules.unused()
+    }
+
     /// Returns the findings so far, for additions.
     pub fn notes(&mut self) -> &mut Notes {
         &mut self.notes

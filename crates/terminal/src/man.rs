@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Exit codes and what each says, as docs/guide/cli.md has them.
-const EXIT_STATUS: [(&str, &str); 7] = [
+const EXIT_STATUS: [(&str, &str); 8] = [
     ("0", "Success: the request was fulfilled completely."),
     (
         "1",
@@ -16,6 +16,7 @@ const EXIT_STATUS: [(&str, &str); 7] = [
     ("2", "Usage error."),
     ("3", "Corrupt input: it violates the rules of its own format; ls and unpack output the undamaged part."),
     ("4", "Unsupported input: it may be valid, but packfs does not support it."),
+    ("5", "pack\\-shard: the source changed since it was planned."),
     ("129, 130, 143", "Ended by SIGHUP, SIGINT, SIGTERM; no partial file remains under the output name."),
     ("141", "Standard output was closed early."),
 ];

@@ -8,6 +8,7 @@ pub use packfs_terminal::json::{Array, Object, Value, print};
 use serde::Serialize;
 
 byte_key!(Image, "image", "Path of the image.");
+byte_key!(Plan, "plan", "Folder of the plan.");
 byte_key!(Source, "source", "Path of the source.");
 byte_key!(Name, "name", "Name of the extended attribute.");
 byte_key!(XattrValue, "value", "Value of the extended attribute.");

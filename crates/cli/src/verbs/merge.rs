@@ -4,7 +4,8 @@ use crate::args::LimitArgs;
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
-use packfs::{DataPlace, Error, Merge, Merged, OnConflict, Result};
+use packfs::shards::{DirStore, Plan, shard_images};
+use packfs::{DataPlace, Error, Merge, Merged, OnConflict, Progress, Result};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
@@ -16,13 +17,20 @@ use std::process::ExitCode;
 ///
 /// Images are SquashFS 4.0 or EROFS, all of one format, codec, and block size, by packfs or by
 /// other tools. Only metadata is read and written anew; data is moved as it is, and shared with the
-/// images where the filesystem can. Directories that several images have are merged.
+/// images where the filesystem can. Directories that several images have are merged. With --from,
+/// IMAGE is the folder of a plan, whose shards in STORE are merged.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// Images to merge, later ones over earlier ones
+    /// Images to merge, later over earlier ones; or a plan
     #[arg(value_name = "IMAGE", required_unless_present = "at")]
     images: Vec<PathBuf>,
+
+    /// Merge the shards of a plan in this store
+    ///
+    /// Each shard is compared with its sidecar before: its length, and its first and last 64 KiB.
+    #[arg(long, value_name = "STORE", conflicts_with_all = ["at", "on_conflict", "apply_whiteouts"])]
+    from: Option<PathBuf>,
 
     /// Image to write; - is standard output
     #[arg(short, long, value_name = "FILE")]
@@ -92,6 +100,7 @@ Examples:
   packfs merge base.sqfs --at usr/share=data.sqfs -o all.sqfs
   packfs merge a.erofs b.erofs -o all.erofs --on-conflict last --apply-whiteouts
   packfs merge shards/*.erofs -o index.erofs --devices
+  packfs merge plan --from /shared/store -o data.sqfs
 
 Exit code 1 if paths are in conflict, 2 if the images have different codecs or
 block sizes, 4 if the new image would exceed a limit of its format.";
@@ -99,8 +108,8 @@ block sizes, 4 if the new image would exceed a limit of its format.";
 impl Opts {
     /// Merges.
     pub fn run(self) -> Outcome {
-        let merge = self.merge()?;
         self.answering.shown(|bars| {
+            let merge = self.merge(bars)?;
             let merged = merge.run_with(bars)?;
             bars.finish();
             self.tell(&merged)?;
@@ -108,8 +117,25 @@ impl Opts {
         })
     }
 
-    fn merge(&self) -> Result<Merge> {
-        let mut merge = packfs::merge(&self.images, &self.output).limits(self.limits.limits());
+    /// Returns the images to merge: those named, or the shards of a plan.
+    fn images(&self, progress: &dyn Progress) -> Result<Vec<PathBuf>> {
+        match (&self.images[..], &self.from) {
+            ([folder], Some(store)) => {
+                let plan = Plan::read(folder)?;
+                shard_images(&plan, &DirStore::open(store, false)?, progress)
+            }
+            (_, Some(_)) => Err(Error::usage("--from takes the folder of one plan instead of images")
+                .hint("packfs merge PLAN --from STORE -o IMAGE")),
+            ([folder], None) if Plan::is_in(folder) => {
+                let error = Error::usage(format!("cannot merge the plan {folder:?}: its store is not given"));
+                Err(error.hint("packfs merge PLAN --from STORE -o IMAGE"))
+            }
+            (images, None) => Ok(images.to_vec()),
+        }
+    }
+
+    fn merge(&self, progress: &dyn Progress) -> Result<Merge> {
+        let mut merge = packfs::merge(self.images(progress)?, &self.output).limits(self.limits.limits());
         for typed in &self.at {
             let (prefix, image) = split(typed)?;
             merge = merge.at(prefix, image)?;

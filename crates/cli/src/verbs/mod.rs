@@ -12,6 +12,8 @@ pub mod man;
 pub mod merge;
 pub mod mount;
 pub mod pack;
+pub mod pack_shard;
+pub mod plan;
 pub mod protect;
 pub mod repack;
 pub mod repair;

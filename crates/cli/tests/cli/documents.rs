@@ -153,6 +153,7 @@ fn output_of_every_verb_has_the_keys_and_types_of_the_schema() {
     let digest = fixture.run(["digest", "root.sqfs", "-q"]).text().split("  ").next().unwrap().to_owned();
     schema.check("digest", &fixture.run(["digest", "--json", "--check", &digest, "root.sqfs"]).json());
     integrity(&fixture, &mut schema);
+    shards(&fixture, &mut schema);
     if is_root() {
         mounts(&fixture, &mut schema);
     }
@@ -226,6 +227,20 @@ fn integrity(fixture: &Fixture, schema: &mut Schema) {
     // A finding that is no failure: a hash tree at the end of the image.
     fixture.run(["verity", "root.sqfs", "-q"]).done();
     schema.check("check", &fixture.run(["check", "root.sqfs", "--json"]).json());
+}
+
+fn shards(fixture: &Fixture, schema: &mut Schema) {
+    let plan = ["plan", "rootfs", "--shards", "2", "--out", "plan", "--emit", "slurm", "--json"];
+    schema.check("plan", &fixture.run(plan).json());
+    let pack = |index: &str| fixture.run(["pack-shard", "plan", index, "--to", "store", "--json"]);
+    schema.check("pack-shard", &pack("0").json());
+    schema.check("pack-shard", &pack("1").json());
+    fixture.run(["merge", "plan", "--from", "store", "-o", "m.sqfs", "-q"]).done();
+    let verify = ["verify", "plan", "--from", "store", "--image", "m.sqfs", "--json"];
+    schema.check("verify-plan", &fixture.run(verify).json());
+    std::fs::write(fixture.path("rootfs/etc/os-release"), "another").unwrap();
+    std::fs::remove_dir_all(fixture.path("store")).unwrap();
+    schema.check("pack-shard", &serde_json::from_slice(&pack("0").stdout).unwrap());
 }
 
 fn mounts(fixture: &Fixture, schema: &mut Schema) {

@@ -35,6 +35,7 @@ mod reading;
 mod recovery;
 mod sandboxed;
 mod several;
+mod sharding;
 mod short_memory;
 mod signals;
 mod signing;

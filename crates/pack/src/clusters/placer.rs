@@ -345,6 +345,10 @@ impl<'a> conductor::Placer for Placer<'a> {
     }
 
     fn close(&mut self, placement: &mut Placement<'_, 'a>) {
+        if self.job.options.fills_stream {
+            let gap = self.packed.len().wrapping_neg() % u64::from(self.cut.block_len.max(1));
+            self.append_packed(placement, &vec![0; gap as usize]);
+        }
         if let Some(segment) = self.packed.finish() {
             hand_out(placement, segment);
         }

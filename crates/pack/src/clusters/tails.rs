@@ -103,7 +103,8 @@ impl<'a> Placer<'a> {
         Ok(None)
     }
 
-    fn append_packed(&mut self, placement: &mut Placement<'_, 'a>, bytes: &[u8]) -> u64 {
+    /// Appends bytes to the packed stream, and returns their place.
+    pub(super) fn append_packed(&mut self, placement: &mut Placement<'_, 'a>, bytes: &[u8]) -> u64 {
         let mut segments = Vec::new();
         let offset = self.packed.append(bytes, |segment| segments.push(segment));
         for segment in segments {

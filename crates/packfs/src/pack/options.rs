@@ -68,6 +68,9 @@ pub struct PackOptions {
     pub min_gain: Gain,
     /// Work that a block is worth.
     pub effort: Effort,
+    /// Set for an image that is to be merged with others: an EROFS image ends its packed inode at a
+    /// whole block, so that those of others can follow it.
+    pub for_merging: bool,
     /// Earlier image whose compressed blocks are copied where the source still holds the same
     /// bytes. It must have the format, codec, level and block size of the new one, and may be the
     /// image that is replaced.
@@ -118,6 +121,7 @@ impl Default for PackOptions {
             trace: None,
             min_gain: Gain::default(),
             effort: Effort::default(),
+            for_merging: false,
             base: None,
             base_check: BaseCheck::default(),
             jobs: 0,
@@ -135,7 +139,7 @@ impl Default for PackOptions {
 
 impl PackOptions {
     /// Returns what the format is told; the time is known once the source is.
-    pub(super) fn settings(&self) -> PackSettings {
+    pub(crate) fn settings(&self) -> PackSettings {
         PackSettings {
             codec: self.codec.clone(),
             block_size: self.block_size,
@@ -158,6 +162,7 @@ impl PackOptions {
             order: self.order.unwrap_or(Order::for_goal(self.optimize)),
             min_gain: self.min_gain,
             effort: self.effort,
+            fills_stream: self.for_merging,
             ..packfs_pack::PackOptions::default()
         }
     }

@@ -10,6 +10,7 @@ mod hostile;
 mod kernels;
 mod limits;
 mod many;
+mod planned;
 mod rivals;
 mod rules;
 mod shards;

@@ -314,12 +314,12 @@ impl PackArgs {
 
 /// Value of `--order`.
 #[derive(Clone, Debug)]
-enum OrderArg {
+pub enum OrderArg {
     By(Order),
     File(PathBuf),
 }
 
-fn parse_order(text: &str) -> Result<OrderArg, String> {
+pub fn parse_order(text: &str) -> Result<OrderArg, String> {
     Ok(OrderArg::By(match (text, text.strip_prefix("similarity:")) {
         ("path", _) => Order::Path,
         ("kind", _) => Order::Kind,
@@ -330,11 +330,11 @@ fn parse_order(text: &str) -> Result<OrderArg, String> {
     }))
 }
 
-fn parse_goal(text: &str) -> Result<Goal, String> {
+pub fn parse_goal(text: &str) -> Result<Goal, String> {
     Goal::named(text).ok_or_else(|| format!("unknown goal; use {}", Goal::ALL.map(Goal::name).join(", ")))
 }
 
-fn parse_effort(text: &str) -> Result<Effort, String> {
+pub fn parse_effort(text: &str) -> Result<Effort, String> {
     match text {
         "level" => Ok(Effort::Level),
         "max" => Ok(Effort::Max),
@@ -347,7 +347,7 @@ fn parse_gain(text: &str) -> Result<Gain, String> {
     percent.and_then(Gain::percent).ok_or_else(|| "not a percentage; use 0 to 49".to_owned())
 }
 
-fn parse_option(text: &str) -> Result<(String, String), String> {
+pub fn parse_option(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
         _ => Err("write NAME=VALUE".into()),

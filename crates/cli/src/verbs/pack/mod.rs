@@ -7,9 +7,11 @@ mod report;
 mod shaping;
 
 pub use args::PackArgs;
+pub use args::{OrderArg, parse_effort, parse_goal, parse_option, parse_order};
 pub use help::after_long_help;
 #[cfg(test)]
 pub use report::Document;
+pub use shaping::source_date_epoch;
 
 use crate::out::Outcome;
 use packfs::{BaseCheck, Error, FileImage, Pack, PackOptions, Result, Source};

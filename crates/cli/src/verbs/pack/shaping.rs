@@ -298,7 +298,7 @@ fn globs_of(path: &Path) -> Result<Vec<String>> {
 }
 
 /// Source: <https://reproducible-builds.org/specs/source-date-epoch>.
-fn source_date_epoch() -> Result<Option<i64>> {
+pub fn source_date_epoch() -> Result<Option<i64>> {
     let Some(value) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|value| !value.is_empty()) else {
         return Ok(None);
     };

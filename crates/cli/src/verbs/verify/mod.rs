@@ -1,4 +1,9 @@
-//! `packfs verify`: verifies the signature of an image.
+//! `packfs verify`: verifies the signature of an image, or the shards of a plan.
+
+mod shards;
+
+#[cfg(test)]
+pub use shards::Document as ShardsDocument;
 
 use crate::args::{SandboxArg, read_text};
 use crate::out::report::Out;
@@ -13,16 +18,19 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Verify the signature of an image
+/// Verify the signature of an image, or the shards of a plan
+///
+/// With --from, IMAGE is the folder of a plan: each shard in STORE is compared with its SHA-256, and
+/// all its data is decoded.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// Image to verify
-    #[arg(value_name = "IMAGE")]
+    /// Image to verify; with --from the folder of a plan
+    #[arg(value_name = "IMAGE|PLAN")]
     image: PathBuf,
 
     /// Read the public key of the signer from FILE
-    #[arg(short, long, value_name = "FILE", required_unless_present = "key")]
+    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["key", "from"])]
     public_key: Option<PathBuf>,
 
     /// Set the public key: the second line of a key file
@@ -38,6 +46,21 @@ pub struct Opts {
     /// The copy is removed if the signature is wrong.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Verify the shards of a plan in this store
+    #[arg(long, value_name = "STORE", conflicts_with_all = ["public_key", "key", "signature", "output", "sandbox"])]
+    from: Option<PathBuf>,
+
+    /// Verify only shard N, such as one job of many
+    #[arg(long, value_name = "N", requires = "from")]
+    shard: Option<usize>,
+
+    /// Verify names and metadata of a merged image, too
+    ///
+    /// Its structure is checked, and its entries are compared with the lists of the plan. Its data
+    /// is that of the shards.
+    #[arg(long = "image", value_name = "FILE", requires = "from")]
+    merged: Option<PathBuf>,
 
     /// Print a JSON object
     #[arg(long)]
@@ -55,14 +78,28 @@ Examples:
   packfs verify root.erofs --public-key release.key.pub
   packfs verify root.erofs -p release.key.pub --signature root.minisig
   packfs verify downloads/root.erofs -p release.key.pub -o /images/root.erofs
+  packfs verify plan --from /shared/store --image data.erofs
 
 Exit code 3 if the image differs from the signed one, 1 if another key signed
 it. The image may change after it was verified if others can write to it;
---output makes a copy of exactly the verified bytes.";
+--output makes a copy of exactly the verified bytes.
+
+For a plan, exit code 3 if a shard or the image is damaged, 1 if one is missing.";
 
 impl Opts {
     /// Verifies.
     pub fn run(self) -> Outcome {
+        if let Some(store) = &self.from {
+            let request = shards::Request {
+                plan: &self.image,
+                store,
+                shard: self.shard,
+                image: self.merged.as_deref(),
+                json: self.json,
+                work: &self.work,
+            };
+            return request.run();
+        }
         let copy = self.output.as_deref().map(Replacement::create).transpose()?;
         self.enter_sandbox(copy.as_ref())?;
         self.work.shown(self.json, |bars| {

@@ -1,0 +1,325 @@
+//! `packfs plan`: cuts a directory into shards that machines pack by themselves.
+
+use super::pack::{OrderArg, parse_effort, parse_goal, parse_option, parse_order, source_date_epoch};
+use crate::out::listed::{any, codecs, formats, goals, listed};
+use crate::out::report::Out;
+use crate::out::{Outcome, json, text};
+use owo_colors::OwoColorize;
+use packfs::shards::{
+    self, Engine, ListFormat, Placement, Plan, PlanSource, Planning, Recipe, Shards, Totals,
+};
+use packfs::{Effort, Error, Goal, Order, Progress, Result, ResultExt, Timestamp};
+use packfs_terminal::work::Answering;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Memory for sorting, unless --memory is given.
+const MEMORY: u64 = 256 << 20;
+
+/// Plan shards of a directory, to pack it on many machines
+///
+/// Writes the folder PLAN: plan.json with all options, and for each shard the list of its entries
+/// with their metadata. `packfs pack-shard` packs one shard, on any machine that has PLAN and SRC;
+/// `packfs merge` makes one image of all, without decoding data.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// Directory to plan
+    #[arg(value_name = "SRC")]
+    source: PathBuf,
+
+    /// Set the size of shards, such as 32G, or their number
+    ///
+    /// A number without a unit is the number of shards. Sizes count file data before compression,
+    /// and 20,000 bytes for each entry.
+    #[arg(long, value_name = "SIZE|N", value_parser = parse_shards, required_unless_present = "like")]
+    shards: Option<Shards>,
+
+    /// Take options and cut points from an earlier plan
+    ///
+    /// For a source that changed: shards whose entries are the same keep their names, and are not
+    /// packed again.
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["shards", "exclude", "one_file_system", "format",
+        "codec", "optimize", "block_size", "options", "kernel", "order", "min_gain", "effort", "keep_going",
+        "lossy", "root_owned", "no_xattrs", "clamp_mtime"])]
+    like: Option<PathBuf>,
+
+    /// Write the plan to this folder, which must not exist
+    ///
+    /// A folder with the same plan is left as it is.
+    #[arg(short, long, visible_alias = "output", value_name = "PLAN")]
+    out: PathBuf,
+
+    /// Read the entries from FILE instead of walking SRC
+    ///
+    /// Entries end with NULs or with line ends, in any order; missing directories above them are
+    /// added. A FILE of - is standard input.
+    #[arg(long, value_name = "FILE")]
+    from_list: Option<PathBuf>,
+
+    /// Set the form of --from-list: paths (default) or find
+    ///
+    /// paths has a path in each record, relative to SRC or absolute, and packfs reads the metadata
+    /// of each. find has the output of
+    /// find SRC -printf '%y %m %U %G %s %T@ %D %i %n %P\0', whose metadata is used.
+    #[arg(long, value_name = "FORM", default_value = "paths", requires = "from_list")]
+    list_format: FormArg,
+
+    /// Exclude paths matching GLOB
+    ///
+    /// Globs are those of .gitignore. May be given several times.
+    #[arg(long, value_name = "GLOB", conflicts_with = "from_list")]
+    exclude: Vec<String>,
+
+    /// Stay on the filesystem of SRC
+    ///
+    /// Mount points become empty directories.
+    #[arg(short = 'x', long, conflicts_with = "from_list")]
+    one_file_system: bool,
+
+    /// Set the format: squashfs (default) or erofs
+    #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
+    format: Option<String>,
+
+    /// Set codec and level, such as zstd:19
+    ///
+    /// As in `packfs pack`.
+    #[arg(short, long, value_name = "CODEC", value_parser = listed(any, codecs), hide_possible_values = true)]
+    codec: Option<String>,
+
+    /// Set the goal: size, balanced (default), read or build
+    #[arg(long, value_name = "GOAL", value_parser = listed(parse_goal, goals), hide_possible_values = true)]
+    optimize: Option<Goal>,
+
+    /// Set block size (in erofs cluster size), such as 128K
+    #[arg(short, long, value_name = "SIZE", value_parser = text::parse_block_len)]
+    block_size: Option<u32>,
+
+    /// Set a format option, such as fragments=always
+    ///
+    /// May be given several times. `packfs pack --help` lists the options of each format.
+    #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
+    options: Vec<(String, String)>,
+
+    /// Use only erofs features of this Linux version, such as 6.1
+    #[arg(long, value_name = "VERSION")]
+    kernel: Option<String>,
+
+    /// Set the order of file data in each shard
+    ///
+    /// similarity, similarity:SIZE, similarity:all, kind or path, as in `packfs pack`.
+    #[arg(long, value_name = "ORDER", value_parser = parse_order)]
+    order: Option<OrderArg>,
+
+    /// Compress only data that shrinks by PERCENT or more
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..50))]
+    min_gain: Option<u8>,
+
+    /// Set the effort for each block: level (default) or max
+    #[arg(long, value_name = "EFFORT", value_parser = parse_effort)]
+    effort: Option<Effort>,
+
+    /// Leave out what cannot be read, in the plan and in shards
+    ///
+    /// Shards count such files in their sidecars. Without it, planning and packing fail.
+    #[arg(long)]
+    keep_going: bool,
+
+    /// Drop attributes that the format cannot represent
+    #[arg(long)]
+    lossy: bool,
+
+    /// Set user 0 and group 0 for everything
+    #[arg(long)]
+    root_owned: bool,
+
+    /// Drop extended attributes
+    #[arg(long)]
+    no_xattrs: bool,
+
+    /// Limit modification times to at most TIME
+    ///
+    /// The default is SOURCE_DATE_EPOCH.
+    #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
+    clamp_mtime: Option<Timestamp>,
+
+    /// Sort in this much memory, such as 1G (default: 256M)
+    ///
+    /// More entries go through temporary files beside PLAN.
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
+    memory: Option<u64>,
+
+    /// Write a job for slurm, kubernetes or aws-batch into PLAN
+    #[arg(long, value_name = "ENGINE")]
+    emit: Option<EngineArg>,
+
+    #[command(flatten)]
+    answering: Answering,
+}
+
+/// Values of `--list-format`.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum FormArg {
+    Paths,
+    Find,
+}
+
+/// Values of `--emit`.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum EngineArg {
+    Slurm,
+    Kubernetes,
+    AwsBatch,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs plan /data --shards 32G --out plan --format erofs --codec zstd:9
+  packfs pack-shard plan 0 --to /shared/store      # for each shard, anywhere
+  packfs merge plan --from /shared/store -o data.erofs
+  packfs plan /data --shards 64 --out plan --emit slurm
+  find /data -printf '%y %m %U %G %s %T@ %D %i %n %P\\0' > list
+  packfs plan /data --shards 1T --out plan --from-list list --list-format find";
+
+fn parse_shards(text: &str) -> Result<Shards, String> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let count = text.parse().ok().filter(|count| (1..=100_000).contains(count));
+        return count.map(Shards::Count).ok_or_else(|| "1 to 100000 shards, or a size such as 32G".into());
+    }
+    match text::parse_size(text)? {
+        0 => Err("a size above 0 is needed".into()),
+        size => Ok(Shards::Size(size)),
+    }
+}
+
+impl Opts {
+    /// Plans.
+    pub fn run(self) -> Outcome {
+        self.answering.shown(|bars| {
+            let plan = self.plan(bars)?;
+            let engine = self.emit.map(|engine| match engine {
+                EngineArg::Slurm => Engine::Slurm,
+                EngineArg::Kubernetes => Engine::Kubernetes,
+                EngineArg::AwsBatch => Engine::AwsBatch,
+            });
+            let job = engine.map(|engine| engine.emit(&plan)).transpose()?;
+            bars.finish();
+            self.tell(&plan, job.as_deref())?;
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+
+    fn plan(&self, progress: &dyn Progress) -> Result<Plan> {
+        let (shards, recipe) = match (&self.like, &self.shards) {
+            (Some(like), _) => {
+                let like = Plan::read(like)?;
+                (like.cuts()?, like.recipe)
+            }
+            (None, Some(shards)) => (shards.clone(), self.recipe()?),
+            (None, None) => return Err(Error::usage("--shards or --like is needed")),
+        };
+        let input = match &self.from_list {
+            None => PlanSource::Walk,
+            Some(path) => {
+                let reader: Box<dyn BufRead> = match path == Path::new("-") {
+                    true => Box::new(BufReader::with_capacity(1 << 20, std::io::stdin())),
+                    false => {
+                        let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
+                        Box::new(BufReader::with_capacity(1 << 20, file))
+                    }
+                };
+                let format = match self.list_format {
+                    FormArg::Paths => ListFormat::Paths,
+                    FormArg::Find => ListFormat::Find,
+                };
+                PlanSource::List { reader, name: format!("{path:?}"), format }
+            }
+        };
+        let memory = usize::try_from(self.memory.unwrap_or(MEMORY)).unwrap_or(usize::MAX);
+        let (source, output) = (&*self.source, &*self.out);
+        shards::plan(Planning { source, input, shards, recipe, memory, output }, progress)
+    }
+
+    fn recipe(&self) -> Result<Recipe> {
+        let order = match &self.order {
+            None => None,
+            Some(OrderArg::By(Order::Path)) => Some(Placement::Path),
+            Some(OrderArg::By(Order::Kind)) => Some(Placement::Kind),
+            Some(OrderArg::By(Order::Similarity { within })) => Some(Placement::Similarity(*within)),
+            Some(OrderArg::File(_)) => {
+                let error = Error::usage("a plan has no order by a file");
+                return Err(error.hint("use --order path, kind or similarity"));
+            }
+        };
+        let kernel = self.kernel.iter().map(|kernel| ("kernel".to_owned(), kernel.clone()));
+        let clamp = match self.clamp_mtime {
+            Some(time) => Some(time.seconds),
+            None => source_date_epoch()?,
+        };
+        Ok(Recipe {
+            format: self.format.clone().unwrap_or_else(|| packfs::formats::DEFAULT.to_owned()),
+            codec: self.codec.clone(),
+            block_size: self.block_size,
+            optimize: self.optimize.unwrap_or_default().name().to_owned(),
+            options: kernel.chain(self.options.iter().cloned()).collect(),
+            order,
+            min_gain: self.min_gain,
+            effort_max: self.effort == Some(Effort::Max),
+            exclude: self.exclude.clone(),
+            one_file_system: self.one_file_system,
+            keep_going: self.keep_going,
+            lossy: self.lossy,
+            owner: self.root_owned.then_some((0, 0)),
+            mtime_max: clamp,
+            xattr_exclude: if self.no_xattrs { vec!["*".into()] } else { Vec::new() },
+        })
+    }
+
+    fn tell(&self, plan: &Plan, job: Option<&Path>) -> Result<()> {
+        let shards = plan.shards.len() as u64;
+        if self.answering.json {
+            let totals = &plan.totals;
+            let job = job.map(|job| job.to_string_lossy().into_owned());
+            return json::print(&Document { plan: json::Bytes::from(&self.out), shards, totals, job });
+        }
+        if self.answering.work.quiet {
+            return Ok(());
+        }
+        let totals = &plan.totals;
+        let mut out = Out::stdout();
+        let (count, entries) = (text::counted(shards, "shard"), text::count(totals.entries));
+        let size = text::size(totals.file_bytes);
+        out.line(format_args!("{}: {count} of {entries} entries, {size}", "planned".green().bold()))?;
+        if totals.split_links > 0 {
+            let files = text::counted(totals.split_links, "hard-linked file");
+            out.line(format_args!("  {files} may be stored several times"))?;
+        }
+        if totals.unreadable > 0 {
+            out.line(format_args!("  {} left out", text::counted(totals.unreadable, "entry")))?;
+        }
+        let (plan, last) = (self.out.display(), shards - 1);
+        out.line(format_args!("  pack each, 0 to {last}: packfs pack-shard {plan} N --to STORE"))?;
+        if let Some(job) = job {
+            out.line(format_args!("  job: {}", job.display()))?;
+        }
+        out.finish()
+    }
+}
+
+/// Document of `plan --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    #[serde(flatten)]
+    plan: json::Bytes<'a, json::Plan>,
+    /// Number of shards.
+    shards: u64,
+    #[serde(flatten)]
+    totals: &'a Totals,
+    /// File of the job, of `--emit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<String>,
+}

@@ -1,0 +1,97 @@
+//! Shards of a directory: plans, packing of single shards, and the way to a merged image.
+
+mod merge;
+mod pack;
+mod recipe;
+mod verify;
+
+pub use merge::shard_images;
+pub use pack::{PackedShard, ShardOptions, ShardOutcome, pack_shard};
+pub use packfs_shards::{
+    DirStore, Engine, ListFormat, Placement, Plan, PlanSource, PlannedShard, Planning, Recipe, Shards,
+    Sidecar, Staged, Store, TOOL_VERSION, Totals,
+};
+pub use packfs_source::{ChangeKind, ListedChange};
+pub use verify::{ShardState, VerifiedImage, VerifiedShard, verify_merged, verify_shard};
+
+use packfs_core::{Image, Progress, Result};
+use packfs_shards::{digest_of, ends_of};
+
+/// Plans the shards of a directory, after a check of the options that all of them get.
+///
+/// Errors: as [`packfs_shards::plan`]; `Usage` for options that the format refuses, `Unsupported`
+/// for a format whose images cannot be merged.
+pub fn plan(planning: Planning<'_>, progress: &dyn Progress) -> Result<Plan> {
+    recipe::check(&planning.recipe)?;
+    packfs_shards::plan(planning, progress)
+}
+
+/// Name of a packed shard's object in a store.
+fn shard_object(name: &str) -> String {
+    format!("{name}.shard")
+}
+
+/// Name of a sidecar's object in a store.
+fn sidecar_object(name: &str) -> String {
+    format!("{name}.json")
+}
+
+/// Longest sidecar, in bytes.
+const SIDECAR_LEN_MAX: u64 = 64 << 10;
+
+/// What a store has of a shard.
+enum Stored {
+    /// Nothing, or a shard without a sidecar.
+    Missing,
+    /// A shard that agrees with its sidecar.
+    Committed(Sidecar),
+    /// A sidecar, and a shard that is not the one it describes.
+    Damaged(String),
+}
+
+/// Looks up a shard in a store, and compares its length and both ends, or all of it (`whole`), with
+/// the sidecar.
+fn stored(
+    plan: &Plan,
+    shard: &PlannedShard,
+    store: &dyn Store,
+    whole: bool,
+    progress: &dyn Progress,
+) -> Result<Stored> {
+    let name = plan.name_of(shard);
+    let Some(text) = store.get(&sidecar_object(&name), SIDECAR_LEN_MAX)? else { return Ok(Stored::Missing) };
+    let sidecar = match Sidecar::parse(&text, plan, shard) {
+        Ok(sidecar) => sidecar,
+        Err(error) => return Ok(Stored::Damaged(error.to_string())),
+    };
+    let Some(image) = store.open(&shard_object(&name))? else {
+        return Ok(Stored::Damaged("it has a sidecar, but is missing itself".into()));
+    };
+    let difference = difference(&*image, &sidecar, whole, progress)?;
+    Ok(difference.map_or(Stored::Committed(sidecar), Stored::Damaged))
+}
+
+/// Compares a shard with its sidecar.
+fn difference(
+    image: &dyn Image,
+    sidecar: &Sidecar,
+    whole: bool,
+    progress: &dyn Progress,
+) -> Result<Option<String>> {
+    let ends = ends_of(image)?;
+    if ends.size != sidecar.size {
+        return Ok(Some(format!("it has {} bytes, its sidecar says {}", ends.size, sidecar.size)));
+    }
+    if ends.sha256 != sidecar.ends_sha256 {
+        return Ok(Some("its first and last 64 KiB are not those of its sidecar".into()));
+    }
+    if whole && digest_of(image, progress)? != sidecar.sha256 {
+        return Ok(Some("its SHA-256 is not that of its sidecar".into()));
+    }
+    Ok(None)
+}
+
+/// Returns the command that packs a shard, for hints.
+fn command(plan: &Plan, index: usize, store: &dyn Store) -> String {
+    format!("packfs pack-shard {} {index} --to {}", plan.folder.display(), store.name())
+}

@@ -1,0 +1,177 @@
+//! Verifies shards, each for itself, and the names and metadata of the merged image.
+
+use super::{Stored, shard_object, stored};
+use crate::{OpenOptions, Opened};
+use packfs_core::{Error, ErrorKind, Progress, Result, WithoutWarnings};
+use packfs_format::{Finding, InodeKind, Severity};
+use packfs_shards::{Plan, Store, read_list};
+use std::path::Path;
+
+/// Faults of a shard or an image that are kept.
+const FAULTS_MAX: usize = 20;
+
+/// State of a shard in a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShardState {
+    /// All bytes are those packed, and all data decodes.
+    Sound,
+    /// The store has no committed shard.
+    Missing,
+    /// The shard is not the one packed, or cannot be decoded.
+    Damaged,
+}
+
+impl ShardState {
+    /// Returns the word for reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            ShardState::Sound => "sound",
+            ShardState::Missing => "missing",
+            ShardState::Damaged => "damaged",
+        }
+    }
+}
+
+/// Result of [`verify_shard`].
+#[derive(Clone, Debug)]
+pub struct VerifiedShard {
+    /// Number of the shard.
+    pub index: usize,
+    /// State in the store.
+    pub state: ShardState,
+    /// Faults, at most 20.
+    pub faults: Vec<String>,
+}
+
+/// Verifies a shard: its SHA-256, its structure, and that all its data decodes.
+///
+/// Errors: `Usage` for a shard that the plan has not; `Io`, `Cancelled`.
+pub fn verify_shard(
+    plan: &Plan,
+    index: usize,
+    store: &dyn Store,
+    jobs: usize,
+    progress: &dyn Progress,
+) -> Result<VerifiedShard> {
+    let shard = plan.shard(index)?;
+    let result = |state, faults| VerifiedShard { index, state, faults };
+    match stored(plan, shard, store, true, progress)? {
+        Stored::Missing => return Ok(result(ShardState::Missing, Vec::new())),
+        Stored::Damaged(why) => return Ok(result(ShardState::Damaged, vec![why])),
+        Stored::Committed(_) => {}
+    }
+    let object = shard_object(&plan.name_of(shard));
+    let Some(image) = store.open(&object)? else { return Ok(result(ShardState::Missing, Vec::new())) };
+    let mut faults = Faults::default();
+    let checked = OpenOptions::new().jobs(jobs).open_image(image).and_then(|opened| {
+        opened.volume().check(&mut |finding| faults.add(&finding))?;
+        let loaded = opened.load(&WithoutWarnings(progress))?;
+        crate::check::content(opened.engine(), &loaded, progress, &mut |finding| faults.add(&finding))
+    });
+    faults.note(checked.map(|_| ()))?;
+    let state = if faults.0.is_empty() { ShardState::Sound } else { ShardState::Damaged };
+    Ok(result(state, faults.0))
+}
+
+#[derive(Default)]
+struct Faults(Vec<String>);
+
+impl Faults {
+    fn add(&mut self, finding: &Finding) {
+        if finding.severity == Severity::Error {
+            self.push(format!("{}: {}", finding.place, finding.fault));
+        }
+    }
+
+    fn push(&mut self, fault: String) {
+        if self.0.len() < FAULTS_MAX {
+            self.0.push(fault);
+        }
+    }
+
+    /// Takes the error of a damaged image as a fault; returns others.
+    fn note(&mut self, checked: Result<()>) -> Result<()> {
+        match checked {
+            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
+                self.push(error.to_string());
+                Ok(())
+            }
+            checked => checked,
+        }
+    }
+}
+
+/// Result of [`verify_merged`].
+#[derive(Clone, Debug)]
+pub struct VerifiedImage {
+    /// Entries of the plan that were compared.
+    pub entries: u64,
+    /// Faults, at most 20.
+    pub faults: Vec<String>,
+}
+
+/// Verifies a merged image: its structure, and that it has the entries of the plan, and no others,
+/// with their types and lengths. No data is decoded.
+///
+/// Errors: `Io`, `Cancelled`; `Corrupt` for a damaged list, and an image without a root.
+pub fn verify_merged(
+    plan: &Plan,
+    image: &Path,
+    jobs: usize,
+    progress: &dyn Progress,
+) -> Result<VerifiedImage> {
+    let opened = OpenOptions::new().jobs(jobs).open(image)?;
+    let mut faults = Faults::default();
+    let checked = opened.volume().check(&mut |finding| faults.add(&finding));
+    faults.note(checked)?;
+    let mut entries = 0;
+    for (index, shard) in plan.shards.iter().enumerate() {
+        for listed in read_list(&plan.list_path(index), &shard.list_sha256)? {
+            let listed = listed?;
+            if listed.is_shared {
+                continue;
+            }
+            entries += 1;
+            if entries % 1024 == 0 && progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+            if let Err(fault) = compare(&opened, &listed.entry) {
+                match fault.kind() {
+                    ErrorKind::NotFound if plan.recipe.keep_going => {}
+                    ErrorKind::Io => return Err(fault),
+                    _ => faults.push(fault.to_string()),
+                }
+            }
+        }
+    }
+    let mut found = 0u64;
+    for entry in opened.walk() {
+        match entry {
+            Ok(_) => found += 1,
+            Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+            Err(error) => faults.push(error.to_string()),
+        }
+    }
+    if found != entries && !plan.recipe.keep_going {
+        faults.push(format!("the image has {found} entries, the plan {entries}"));
+    }
+    Ok(VerifiedImage { entries, faults: faults.0 })
+}
+
+/// Compares an entry with the image. Lengths of links are not compared: some filesystems report none.
+fn compare(opened: &Opened, entry: &packfs_source::ListedEntry) -> Result<()> {
+    let path = &entry.path;
+    let inode = opened.volume().inode(opened.find(path)?)?;
+    let found = inode.kind.file_type();
+    if found != entry.file_type {
+        let (found, planned) = (found.word(), entry.file_type.word());
+        return Err(Error::corrupt("image", format!("{path:?}: {found}, the plan has a {planned}")));
+    }
+    match inode.kind {
+        InodeKind::File { len } if len != entry.len => {
+            let planned = entry.len;
+            Err(Error::corrupt("image", format!("{path:?}: {len} bytes, the plan has {planned}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,37 @@
+//! Shards of a directory that is too large for one process: a plan cuts it into lists of entries,
+//! workers anywhere pack a list each, and a merge takes what a store has of all.
+//!
+//! `listing` reads lists that users made, `sort` brings entries into the order of a tree, `cut`
+//! writes a list for each shard, and `plan` describes them. `store` holds packed shards, and
+//! `sidecar` the proof that one is complete. Packing and merging are the caller's: no format is
+//! known here. Plans, lists, and sidecars are untrusted input.
+#![forbid(unsafe_code)]
+
+mod cut;
+mod digest;
+mod emit;
+mod entry;
+mod json;
+mod links;
+mod list;
+mod listing;
+mod plan;
+mod planner;
+mod recipe;
+mod sidecar;
+mod sort;
+mod store;
+
+pub use cut::{Cut, Shards};
+pub use digest::{Ends, digest_of, ends_of};
+pub use emit::Engine;
+pub use list::{Listed, read_list};
+pub use listing::ListFormat;
+pub use plan::{Plan, PlannedShard, Totals};
+pub use planner::{PlanSource, Planning, plan};
+pub use recipe::{Placement, Recipe};
+pub use sidecar::Sidecar;
+pub use store::{DirStore, Staged, Store};
+
+/// Version of packfs, which plans and sidecars name: another one may write other bytes.
+pub const TOOL_VERSION: &str = env!("CARGO_PKG_VERSION");
