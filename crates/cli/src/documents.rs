@@ -50,7 +50,10 @@ fn fault(whole: &Command, typed: &str) -> Option<String> {
     if name.starts_with('-') || !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') {
         return None;
     }
-    let Some(verb) = whole.find_subcommand(name) else { return Some(format!("no verb {name}")) };
+    let Some(verb) = whole.find_subcommand(name) else {
+        // Salts of dm-verity are named like verbs, too.
+        return Some(format!("no verb {name}")).filter(|_| !name.contains('-'));
+    };
     // The program of the laboratory reads these words.
     if matches!(name, "lab" | "advise") {
         return None;

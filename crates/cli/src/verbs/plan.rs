@@ -298,7 +298,7 @@ impl Opts {
             out.line(format_args!("  {files} may be stored several times"))?;
         }
         if totals.unreadable > 0 {
-            out.line(format_args!("  {} left out", text::counted(totals.unreadable, "entry")))?;
+            out.line(format_args!("  {} left out", text::counted(totals.unreadable, "path")))?;
         }
         let (plan, last) = (self.out.display(), shards - 1);
         out.line(format_args!("  pack each, 0 to {last}: packfs pack-shard {plan} N --to STORE"))?;

@@ -28,7 +28,9 @@ const MERGE: [&str; 7] = ["merge", "plan", "--from", "store", "-o", "merged.sqfs
 fn packed() -> Fixture {
     let fixture = fixture();
     fixture.run(PLAN).done();
-    ["0", "1", "2"].map(|index| fixture.run(pack_shard(index, "store")).done().code);
+    for index in ["0", "1", "2"] {
+        fixture.run(pack_shard(index, "store")).done();
+    }
     fixture
 }
 
@@ -83,7 +85,7 @@ fn a_changed_source_has_an_exit_code_of_its_own() {
         std::fs::remove_file(fixture.path("rootfs/usr/share/doc").join(format!("{number:02}"))).unwrap();
     }
     let changed = fixture.run(["pack-shard", "plan", "2", "--to", "store", "--json"]);
-    changed.failed(5, &["\"usr/share/doc/39\" (missing)", "and ", " more", "--like"]);
+    changed.failed(5, &["16 of its entries", "\"usr/share/doc/25\" (missing)", "and ", " more", "--like"]);
     let document: serde_json::Value = serde_json::from_slice(&changed.stdout).unwrap();
     assert_eq!(document["state"], "changed");
     assert!(document["changes"].as_array().unwrap().len() > 11, "{document}");

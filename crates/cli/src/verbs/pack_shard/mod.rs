@@ -136,8 +136,8 @@ impl Opts {
         let state = state.green();
         out.line(format_args!("{}: shard {}: {files}, {size}", state.bold(), self.index))?;
         if sidecar.unreadable > 0 {
-            let entries = text::counted(sidecar.unreadable, "entry");
-            out.line(format_args!("  {entries} could not be read"))?;
+            let paths = text::counted(sidecar.unreadable, "path");
+            out.line(format_args!("  {paths} could not be read"))?;
         }
         out.finish()
     }
@@ -151,7 +151,7 @@ impl Opts {
             0 => String::new(),
             more => format!(", and {} more", text::count(more as u64)),
         };
-        let entries = text::counted(count, "entry");
+        let entries = format!("{} of its entries", text::count(count));
         let what = format!(
             "cannot pack shard {index}: {entries} changed since planning: {}{more}",
             named.join(", ")
