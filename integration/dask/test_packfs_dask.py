@@ -45,7 +45,7 @@ def main():
         for index in range(8):
             run("pack-shard", path("plan"), str(index), "--to", path("plain"), "-q")
         run("merge", path("plan"), "--from", path("plain"), "-o", path("plain.sqfs"), "-q")
-        # Without a nanny that starts workers anew, a worker that dies would be missing.
+        # Nannies start workers that died anew.
         cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
         with cluster, Client(cluster) as client:
             client.upload_file(packfs_dask.__file__)

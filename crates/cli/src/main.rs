@@ -3,7 +3,8 @@
 //! Owns how things are typed and printed. Facts go to standard output, as text or (`--json`) as one
 //! JSON document; progress, warnings and errors go to standard error. Exit codes: 0 done, 1 failed
 //! (or `diff` found differences), 2 wrong usage, 3 corrupt input, 4 unsupported input, 5 a
-//! source that changed since it was planned, 128 + n stopped by signal n. It knows no format by name.
+//! source that changed since it was planned, 128 + n stopped by signal n. It knows no format by
+//! name.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -4,6 +4,7 @@
 //! and further names of files whose first name it has. Memory holds one row for each shard, and
 //! the files whose names are still to come.
 
+use crate::cuts::{Cut, SHARDS_MAX, Shards};
 use crate::links::Links;
 use crate::plan::PlannedShard;
 use crate::{entry, list};
@@ -19,27 +20,8 @@ use std::path::{Path, PathBuf};
 /// Cost of an entry, as bytes of data: metadata operations take as long.
 const ENTRY_WEIGHT: u64 = 20_000;
 
-/// Most shards of a plan.
-pub(crate) const SHARDS_MAX: usize = 100_000;
-
 /// Lists that are open at once.
 const OPEN_MAX: usize = 64;
-
-/// Number or size of shards.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shards {
-    /// So many shards of about equal weight.
-    Count(u32),
-    /// As many shards as are needed, each with at most so many bytes. An entry counts 20,000 bytes
-    /// besides its data, and a longer file has a shard of its own.
-    Size(u64),
-    /// Those of an earlier plan: they begin at the same paths.
-    Like(Vec<Cut>),
-}
-
-/// Beginning of a shard; `None` for one without entries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut(pub(crate) Option<Vec<u8>>);
 
 /// Returns the weight of an entry. That of the root is 0, because lists may leave it out.
 pub(crate) fn weight(found: &Surveyed) -> u64 {

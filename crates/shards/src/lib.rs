@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod cut;
+mod cuts;
 mod digest;
 mod emit;
 mod entry;
@@ -22,7 +23,7 @@ mod sidecar;
 mod sort;
 mod store;
 
-pub use cut::{Cut, Shards};
+pub use cuts::{Cut, Shards};
 pub use digest::{Ends, digest_of, ends_of};
 pub use emit::Engine;
 pub use list::{Listed, read_list};

@@ -16,8 +16,8 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Returns the shard of a name, `shard` being the one that its place in the tree gives, and true
-    /// if it is the first name of its file.
+    /// Returns the shard of a name, `shard` being the one that its place in the tree gives, and
+    /// true if it is the first name of its file.
     pub(crate) fn shard_of(&mut self, found: &Surveyed, shard: usize) -> (usize, bool) {
         if found.links < 2 {
             return (shard, true);

@@ -1,8 +1,8 @@
 //! Plan of a directory: the options of all shards, and a list for each. It is a folder with
 //! `plan.json` and the lists, and never changes once it has its name.
 
-use crate::cut::{Cut, SHARDS_MAX};
-use crate::{Recipe, Shards, TOOL_VERSION, entry, json, list, read_list};
+use crate::cuts::{Cut, SHARDS_MAX, Shards};
+use crate::{Recipe, TOOL_VERSION, entry, json, list, read_list};
 use packfs_core::{Error, Result, ResultExt};
 use serde::{Deserialize, Serialize};
 use std::fs::File;

@@ -47,9 +47,9 @@ pub struct Recipe {
 pub enum Placement {
     /// Tree order.
     Path,
-    /// By extension, then by name.
+    /// Extension, then name.
     Kind,
-    /// By similarity, within so many bytes; `None`: as many as the format reads efficiently.
+    /// Similarity within this range, in bytes; `None`: the range that the format reads well.
     Similarity(Option<u64>),
 }
 

@@ -40,8 +40,7 @@ pub struct Opts {
 
     /// Take options and cut points from an earlier plan
     ///
-    /// For a source that changed: shards whose entries are the same keep their names, and are not
-    /// packed again.
+    /// Shards whose entries did not change keep their names, and are not packed again.
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["shards", "exclude", "one_file_system", "format",
         "codec", "optimize", "block_size", "options", "kernel", "order", "min_gain", "effort", "keep_going",
         "lossy", "root_owned", "no_xattrs", "clamp_mtime"])]
@@ -86,7 +85,7 @@ pub struct Opts {
 
     /// Set codec and level, such as zstd:19
     ///
-    /// As in `packfs pack`.
+    /// `packfs pack --help` lists the codecs.
     #[arg(short, long, value_name = "CODEC", value_parser = listed(any, codecs), hide_possible_values = true)]
     codec: Option<String>,
 

@@ -1,5 +1,5 @@
-//! `packfs plan`, `pack-shard`, `merge PLAN`, and `verify PLAN`: the whole way, exit codes, progress,
-//! and being killed at any call that changes files.
+//! `packfs plan`, `pack-shard`, `merge PLAN`, and `verify PLAN`: the whole way, exit codes,
+//! progress, and being killed at any call that changes files.
 
 use crate::faults::strace;
 use crate::fixture::{Fixture, Run, words};

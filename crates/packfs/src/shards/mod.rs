@@ -39,7 +39,7 @@ fn sidecar_object(name: &str) -> String {
 /// Longest sidecar, in bytes.
 const SIDECAR_LEN_MAX: u64 = 64 << 10;
 
-/// What a store has of a shard.
+/// State of a shard in a store.
 enum Stored {
     /// Nothing, or a shard without a sidecar.
     Missing,

@@ -158,7 +158,8 @@ pub fn verify_merged(
     Ok(VerifiedImage { entries, faults: faults.0 })
 }
 
-/// Compares an entry with the image. Lengths of links are not compared: some filesystems report none.
+/// Compares an entry with the image. Lengths of links are not compared, because some filesystems
+/// report none.
 fn compare(opened: &Opened, entry: &packfs_source::ListedEntry) -> Result<()> {
     let path = &entry.path;
     let inode = opened.volume().inode(opened.find(path)?)?;

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 /// Verify the signature of an image, or the shards of a plan
 ///
-/// With --from, IMAGE is the folder of a plan: each shard in STORE is compared with its SHA-256, and
+/// PLAN is the folder of a plan, for --from: each shard in STORE is compared with its SHA-256, and
 /// all its data is decoded.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
