@@ -152,10 +152,8 @@ mod tests {
         expected.sort_unstable();
         for memory in [0, 3000, 1 << 20] {
             let mut sorter = Sorter::new(folder.path(), memory);
-            rows.iter()
-                .cloned()
-                .take(if memory == 0 { 700 } else { 5000 })
-                .for_each(|row| sorter.push(row).unwrap());
+            let count = if memory == 0 { 700 } else { 5000 };
+            rows.iter().take(count).cloned().for_each(|row| sorter.push(row).unwrap());
             let found: Vec<Row> = sorter.finish().unwrap().map(Result::unwrap).collect();
             if memory == 0 {
                 assert!(found.is_sorted() && found.len() == 700);
