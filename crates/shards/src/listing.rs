@@ -163,7 +163,7 @@ mod tests {
         let mut found = Vec::new();
         while let Some(record) = listing.next()? {
             found.push(match record {
-                Record::Path(path) => path.to_string(),
+                Record::Path(path) => String::from_utf8_lossy(path.as_bytes()).into_owned(),
                 Record::Entry(found) => {
                     format!("{} {} {}", found.entry.path, found.entry.len, found.entry.meta.mtime)
                 }
@@ -182,7 +182,7 @@ mod tests {
     fn records_of_find_have_metadata() {
         let list =
             b"f 644 0 0 12 1700000000.1234567890 64768 5 1 a b\nd 755 0 0 4096 0.0000000000 64768 6 2 ";
-        assert_eq!(paths(list, ListFormat::Find).unwrap(), ["a b 12 1700000000.123456789", " 0 0"]);
+        assert_eq!(paths(list, ListFormat::Find).unwrap(), ["a b 12 1700000000.123456789", "/ 0 0"]);
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub struct Totals {
 pub struct PlannedShard {
     /// SHA-256 of its list.
     pub list_sha256: String,
-    /// Path of its first entry, with escapes; empty for the root.
+    /// Path of its first entry, with escapes; `/` for the root, empty for a shard without entries.
     pub first: String,
     /// Entries that no earlier shard has.
     pub entries: u64,
