@@ -65,7 +65,14 @@ fn format(recipe: &Recipe) -> Result<&'static dyn Format> {
 /// cannot be merged.
 pub(super) fn check(recipe: &Recipe) -> Result<()> {
     let format = format(recipe)?;
-    let none = Merging { volumes: Vec::new(), made_at: 0, data_files: Vec::new(), is_flat: false };
+    let none = Merging {
+        volumes: Vec::new(),
+        made_at: 0,
+        data_len: 0,
+        kernel: None,
+        data_files: Vec::new(),
+        is_flat: false,
+    };
     if let Err(error) = format.merger(&none)
         && error.kind() == ErrorKind::Unsupported
     {
