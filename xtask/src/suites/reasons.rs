@@ -1,7 +1,7 @@
 //! Reasons why a test is not passed.
 
 /// Suite, test, and reason.
-const REASONS: [(&str, &str, &str); 11] = [
+const REASONS: [(&str, &str, &str); 9] = [
     ("erofs-utils", "007", "it needs its helper badlz4, which is built with liblz4"),
     ("erofs-utils", "016", SLOW),
     ("erofs-utils", "021", "it looks for `-b#` in the help text"),
@@ -22,13 +22,10 @@ const REASONS: [(&str, &str, &str); 11] = [
         "tar2sqfs xattr/acl.tar",
         "packfs keeps the ACL, whose mask Linux shows as the mode of the group; tar2sqfs drops it",
     ),
-    ("squashfs-tools-ng", "gensquashfs fstree_glob2.txt", GLOB),
-    ("squashfs-tools-ng", "gensquashfs fstree_glob3.txt", GLOB),
     ("squashfuse", "umount-test.sh", "it looks for the driver's command line among the processes"),
 ];
 
 const SLOW: &str = "it makes random files, and does not end within 120 s on a busy machine";
-const GLOB: &str = "recursive globs";
 
 /// Returns the reason of a test.
 pub fn of(suite: &str, test: &str) -> Option<&'static str> {

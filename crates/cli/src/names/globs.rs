@@ -112,17 +112,24 @@ pub fn matches(glob: &[u8], name: &[u8]) -> bool {
     if hidden && matches!(glob.first(), Some(b'*' | b'?' | b'[')) && glob.get(1) != Some(&b'(') {
         return false;
     }
-    Matcher { steps: 0 }.run(glob, name)
+    matches_all(glob, name)
 }
 
 /// The same without the rule of leading dots.
 pub fn matches_all(glob: &[u8], name: &[u8]) -> bool {
-    Matcher { steps: 0 }.run(glob, name)
+    Matcher { steps: 0, is_path: false }.run(glob, name)
+}
+
+/// Matches a whole path, as `fnmatch(FNM_PATHNAME)` does: without groups, and a slash is matched by
+/// a slash alone.
+pub fn matches_path(glob: &[u8], path: &[u8]) -> bool {
+    Matcher { steps: 0, is_path: true }.run(glob, path)
 }
 
 /// Bounds the search, whose alternatives multiply.
 struct Matcher {
     steps: u32,
+    is_path: bool,
 }
 
 impl Matcher {
@@ -134,14 +141,19 @@ impl Matcher {
             return false;
         }
         let Some((&first, rest)) = glob.split_first() else { return name.is_empty() };
-        if matches!(first, b'?' | b'*' | b'+' | b'@' | b'!')
+        if !self.is_path
+            && matches!(first, b'?' | b'*' | b'+' | b'@' | b'!')
             && rest.first() == Some(&b'(')
             && let Some(group) = Group::parse(first, rest)
         {
             return self.group(&group, name);
         }
         match first {
-            b'*' => (0..=name.len()).any(|at| self.run(rest, &name[at..])),
+            b'*' => {
+                let len = name.iter().position(|&byte| self.is_path && byte == b'/').unwrap_or(name.len());
+                (0..=len).any(|at| self.run(rest, &name[at..]))
+            }
+            b'?' | b'[' if self.is_path && name.first() == Some(&b'/') => false,
             b'?' => !name.is_empty() && self.run(rest, &name[1..]),
             b'[' => match (set(rest), name.split_first()) {
                 (Some((set, behind)), Some((byte, name))) => set.has(*byte) && self.run(behind, name),
@@ -301,6 +313,21 @@ mod tests {
         ] {
             assert!(matches(glob.as_bytes(), yes.as_bytes()), "{glob} {yes}");
             assert!(!matches(glob.as_bytes(), no.as_bytes()), "{glob} {no}");
+        }
+    }
+
+    #[test]
+    fn slashes_of_paths_are_matched_by_slashes_alone() {
+        for (glob, yes, no) in [
+            ("a/*", "a/b", "a/b/c"),
+            ("*/b*", "a/bc", "a/c/b"),
+            ("a/?dot", "a/.dot", "adot"),
+            ("a?b", "acb", "a/b"),
+            ("a[!x]b", "acb", "a/b"),
+            ("+(a)", "+(a)", "a"),
+        ] {
+            assert!(matches_path(glob.as_bytes(), yes.as_bytes()), "{glob} {yes}");
+            assert!(!matches_path(glob.as_bytes(), no.as_bytes()), "{glob} {no}");
         }
     }
 

@@ -13,7 +13,7 @@ use packfs::{
     Error, ImagePath, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result, ResultExt,
     Source, Timestamp, Xattrs,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -353,15 +353,27 @@ fn pack_file(file: &Path, dir: Option<&Path>) -> Result<Vec<Vec<u8>>> {
     let base = dir.or_else(|| file.parent()).unwrap_or(Path::new(""));
     let base = std::path::absolute(if base.as_os_str().is_empty() { Path::new(".") } else { base })
         .or_io(|| "cannot find the directory of the pack file")?;
-    let mut lines = Vec::new();
+    let (mut lines, mut made, mut typed) = (Vec::new(), ng_glob::Directories::default(), BTreeSet::new());
     for (index, line) in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).enumerate() {
         if line.is_empty() || line.starts_with(b"#") {
             continue;
         }
         let place = format!("{}:{}", file.display(), index + 1);
         let words = words(line);
+        if words.first().is_some_and(|kind| kind == b"glob") {
+            lines.extend(ng_glob::entries(&words, &base, &mut made).map_err(|error| error.at(place))?);
+            continue;
+        }
+        if let Some(Ok(path)) = words.get(1).map(|word| ImagePath::parse(word)) {
+            match words[0] == b"dir" {
+                true => made.add(&path),
+                false => made.add_parents(&path),
+            }
+            if !typed.insert(path.clone()) && !path.is_root() {
+                return Err(Error::failed(format!("{path}: File exists")).at(place));
+            }
+        }
         match words.first().map(Vec::as_slice) {
-            Some(b"glob") => lines.extend(ng_glob::entries(&words, &base).map_err(|error| error.at(place))?),
             Some(b"file") if words.len() >= 5 => {
                 let from = words.get(5).unwrap_or(&words[1]);
                 let from = from.strip_prefix(b"/").filter(|_| words.len() == 5).unwrap_or(from);

@@ -101,6 +101,44 @@ fn images_are_padded_to_the_device_block_of_gensquashfs() {
 }
 
 #[test]
+fn globs_of_pack_files_enter_directories_that_earlier_lines_made() {
+    let Some(peer) = peer("gensquashfs") else { return };
+    let names = Names::new();
+    for file in ["x.txt", ".dot", "a/y.txt", "a/z.c", "a/b/z.txt", "a/b/c/w.txt", "d/v.txt", "d/e/u.txt"] {
+        std::fs::create_dir_all(names.path("src").join(file).parent().unwrap()).unwrap();
+        names.write(&format!("src/{file}"), file);
+    }
+    let (a, b) = ("dir /a 0755 0 0\n", "dir /a/b 0755 0 0\n");
+    for list in [
+        "glob / * * * -type f .".to_owned(),
+        format!("{a}glob / * * * -type f ."),
+        format!("{a}{b}glob / * * * -type f -name \"*.txt\" ."),
+        format!("{a}{b}glob / * * * -name \"*.txt\" ."),
+        format!("{a}{b}glob / * * * -type f -path \"a/*\" ."),
+        format!("{a}{b}glob / * * * -type f -path \"*/*/*.txt\" -- ."),
+        format!("{a}{b}glob / * * * -type f -path \"a/*\" -name \"*.txt\" ."),
+        format!("{a}glob / * * * -nonrecursive -type f ."),
+        "glob /p * * * -type d .\nglob /p 0644 1 2 -type f -name '?dot'".to_owned(),
+        "glob /p * * * -type d .\nglob /p 0644 1 2 -type f -path \"p/*/[x-z].*\"".to_owned(),
+        "file /a/made 0644 0 0 x.txt\nglob / * * * -type f .".to_owned(),
+        "slink /a 0777 0 0 x.txt\nglob / * * * -type f .".to_owned(),
+        "glob /p * * * a".to_owned(),
+        "dir /p/b 0755 0 0\nglob /p * * * -type f -type l a".to_owned(),
+    ] {
+        names.write("list", &list);
+        names.same_image(&peer, "gensquashfs", "-q -f -D src -F list OUT", None);
+    }
+    for list in
+        ["glob / * * * -type x .", "glob / * * * -none .", "glob / * * * none", "dir /q 0 0 0\ndir /q 0 0 0"]
+    {
+        names.write("list", list);
+        let line = "-q -f -D src -F list new.img";
+        let (ours, theirs) = (names.ours("gensquashfs", line), names.theirs(&peer, &words(line), None));
+        assert_eq!((ours.code, theirs.code), (Some(1), Some(1)), "{list}\n{}", ours.stderr);
+    }
+}
+
+#[test]
 fn sort_files_of_gensquashfs_have_its_flags() {
     let Some(peer) = peer("gensquashfs") else { return };
     let names = Names::new();
