@@ -29,6 +29,13 @@ pub trait Contents: Send + Sync {
         let _ = id;
         None
     }
+
+    /// Returns the offset of the file's bytes in the file that the source was read from, if they
+    /// are stored there as they are, in one run.
+    fn stored_at(&self, id: ContentId) -> Option<u64> {
+        let _ = id;
+        None
+    }
 }
 
 /// One opened file.

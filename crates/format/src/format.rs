@@ -172,6 +172,8 @@ pub struct Merging<'a> {
     pub kernel: Option<String>,
     /// Length of all images together, in bytes: the new one holds no more data.
     pub data_len: u64,
+    /// Options of the format that describe the new image as a whole, such as its UUID.
+    pub options: Vec<(String, String)>,
 }
 
 /// Wrapping of a single image, by a format that holds one image instead of a tree.

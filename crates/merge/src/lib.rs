@@ -55,13 +55,25 @@ pub enum DataPlace {
     Inputs,
 }
 
+/// Treatment of whiteouts and opaque directories of overlayfs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Marks {
+    /// Entries like others.
+    #[default]
+    Plain,
+    /// They hide what earlier images have, and are not in the new image themselves.
+    Applied,
+    /// They hide what earlier images have, and are in the new image, too.
+    AppliedAndKept,
+}
+
 /// Options of merging.
 #[derive(Clone, Debug, Default)]
 pub struct MergeOptions {
     /// Treatment of a path that several images have.
     pub on_conflict: OnConflict,
-    /// Set to have whiteouts and opaque directories of overlayfs hide what earlier images have.
-    pub whiteouts: bool,
+    /// Treatment of whiteouts and opaque directories of overlayfs.
+    pub marks: Marks,
     /// Place of the data.
     pub data: DataPlace,
     /// Oldest Linux version that reads the new image, such as `6.18`, for formats that differ by
@@ -71,6 +83,10 @@ pub struct MergeOptions {
     pub limits: Limits,
     /// Set to sync the image to disk before it is renamed into place.
     pub sync: bool,
+    /// Time of making in seconds since 1970; `None` for the newest time of any entry.
+    pub made_at: Option<i64>,
+    /// Options of the format that describe the new image as a whole, such as its UUID.
+    pub format_options: Vec<(String, String)>,
 }
 
 /// Merges images of one format into a new one; later ones lie over earlier ones.
@@ -132,7 +148,7 @@ fn merging<'a>(inputs: &'a [MergeInput], scanned: &scan::Scanned, options: &Merg
     let data_file = |input: &MergeInput| DataFile { path: input.path.clone(), len_max: None };
     Merging {
         volumes: inputs.iter().map(|input| &*input.volume as &dyn Volume).collect(),
-        made_at: scanned.newest(),
+        made_at: options.made_at.unwrap_or_else(|| scanned.newest()),
         data_files: match options.data {
             DataPlace::Image => Vec::new(),
             DataPlace::Flat | DataPlace::Inputs => inputs.iter().map(data_file).collect(),
@@ -140,6 +156,7 @@ fn merging<'a>(inputs: &'a [MergeInput], scanned: &scan::Scanned, options: &Merg
         is_flat: options.data == DataPlace::Flat,
         kernel: options.kernel.clone(),
         data_len: inputs.iter().map(|input| input.image.len()).fold(0, u64::saturating_add),
+        options: options.format_options.clone(),
     }
 }
 

@@ -10,7 +10,7 @@ mod entries;
 mod sources;
 
 use crate::warm::Warm;
-use crate::{MergeInput, MergeOptions, OnConflict, whiteouts};
+use crate::{Marks, MergeInput, MergeOptions, OnConflict, whiteouts};
 use conflicts::Conflicts;
 use entries::{Found, What};
 use packfs_core::{
@@ -209,7 +209,7 @@ impl Scan<'_> {
     }
 
     fn kept_xattrs(&self, xattrs: &Xattrs) -> Xattrs {
-        match self.options.whiteouts && !xattrs.is_empty() {
+        match self.options.marks == Marks::Applied && !xattrs.is_empty() {
             true => whiteouts::without_marks(xattrs.clone()),
             false => xattrs.clone(),
         }
@@ -282,7 +282,7 @@ impl Scan<'_> {
     /// none.
     fn settle(&mut self, rows: &mut Vec<Described>, open: &Open, name: &[u8]) {
         let mut hidden = 0;
-        if self.options.whiteouts {
+        if self.options.marks != Marks::Plain {
             let hides = |row: &Described| match &row.inode {
                 Some((_, inode, xattrs)) if inode.kind == InodeKind::Directory => {
                     whiteouts::is_opaque(xattrs)
@@ -294,7 +294,8 @@ impl Scan<'_> {
                 rows.drain(..last);
                 hidden = last as u64;
             }
-            if rows.first().is_some_and(|row| !row.is_dir() && hides(row)) {
+            let is_kept = self.options.marks == Marks::AppliedAndKept && rows.len() == 1;
+            if !is_kept && rows.first().is_some_and(|row| !row.is_dir() && hides(row)) {
                 rows.remove(0);
             }
         }

@@ -145,7 +145,7 @@ pub use packfs_format::{
     OptionRow, PackSettings, Severity, SpaceOwner, Volume,
 };
 #[cfg(feature = "merge")]
-pub use packfs_merge::{DataPlace, MergeReport, OnConflict};
+pub use packfs_merge::{DataPlace, Marks, MergeReport, OnConflict};
 #[cfg(feature = "pack")]
 pub use packfs_pack::{
     Class, ClassRow, Effort, Gain, Machine, Order, PackReport, Section, StageTime, WalkReads,

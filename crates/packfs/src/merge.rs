@@ -3,7 +3,7 @@
 use crate::watcher::Watcher;
 use packfs_core::{Error, FileImage, Image, ImagePath, IntoImagePath, Limits, Progress, Result};
 use packfs_format::{Format, Opening, Volume};
-use packfs_merge::{DataPlace, MergeInput, MergeOptions, MergeReport, OnConflict};
+use packfs_merge::{DataPlace, Marks, MergeInput, MergeOptions, MergeReport, OnConflict};
 use packfs_read::CountedImage;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -65,8 +65,29 @@ impl Merge {
 
     /// Has whiteouts and opaque directories of overlayfs hide what earlier images have.
     #[must_use]
-    pub fn apply_whiteouts(mut self) -> Self {
-        self.options.whiteouts = true;
+    pub fn apply_whiteouts(self) -> Self {
+        self.marks(Marks::Applied)
+    }
+
+    /// Sets the treatment of whiteouts and opaque directories of overlayfs.
+    #[must_use]
+    pub fn marks(mut self, marks: Marks) -> Self {
+        self.options.marks = marks;
+        self
+    }
+
+    /// Sets the time of making, in seconds since 1970; without it, it is the newest time of any
+    /// entry.
+    #[must_use]
+    pub fn made_at(mut self, seconds: i64) -> Self {
+        self.options.made_at = Some(seconds);
+        self
+    }
+
+    /// Sets an option of the format that describes the new EROFS image as a whole: `uuid`, `label`.
+    #[must_use]
+    pub fn format_option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.options.format_options.push((name.into(), value.into()));
         self
     }
 

@@ -4,7 +4,7 @@ use crate::file_contexts::FileContexts;
 use crate::manifest::Additions;
 use crate::mode::ModeChange;
 use crate::whiteouts::Whiteouts;
-use packfs_core::{Error, ImagePath, Result, Timestamp};
+use packfs_core::{Error, ImagePath, Meta, Result, Timestamp};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -45,6 +45,9 @@ pub struct Shape {
     pub file_mode: Option<ModeChange>,
     /// Change of the permissions of directories.
     pub dir_mode: Option<ModeChange>,
+    /// Metadata of directories that nothing in the source describes; `None` for the mode 755, root,
+    /// and the time 0.
+    pub implied: Option<Meta>,
     /// Time of all entries.
     pub mtime: Option<Timestamp>,
     /// Latest time: later ones are clamped, as for `SOURCE_DATE_EPOCH`.

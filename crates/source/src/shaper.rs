@@ -88,7 +88,7 @@ impl<'a> Shaper<'a> {
             shape,
             rules: Rules::new(&shape.exclude, &shape.include)?,
             xattr_rules: XattrRules::new(&shape.xattr_exclude, &shape.xattr_include)?,
-            builder: TreeBuilder::new(shaped_meta(shape, IMPLIED, true, false)),
+            builder: TreeBuilder::new(shaped_meta(shape, shape.implied.unwrap_or(IMPLIED), true, false)),
             pending: HashMap::new(),
             left_out: HashMap::new(),
             stripped: StrippedRoot::default(),

@@ -69,6 +69,9 @@ pub fn run(args: &[OsString]) -> Outcome {
         print!("Usage: fsck.erofs [OPTIONS] IMAGE\n\n{}", usage::table(&[ROWS]));
         return Ok(ExitCode::SUCCESS);
     }
+    if args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--extract=") {
+        return Err(Error::usage("empty value given for --extract=X"));
+    }
     let target = given.last("--extract").filter(|target| !target.is_empty()).map(Path::new);
     if let (None, Some(option)) = (target, EXTRACTION.iter().find(|option| given.has(option))) {
         return Err(Error::usage(format!("{option} must be used together with --extract=X")));

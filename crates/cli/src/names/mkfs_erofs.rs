@@ -1,5 +1,6 @@
 //! mkfs.erofs of erofs-utils 1.9.
 
+use super::erofs_layers::{self, Archive};
 use super::globs::regex;
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
 use super::teller::{Form, Teller};
@@ -7,12 +8,12 @@ use super::{block_list, hints, sources, trees, usage, when};
 use crate::out::Outcome;
 use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file};
 use packfs::{
-    DeviceNumber, Error, ImagePath, MadeAt, NodeKind, Pack, PackOptions, PackReport, Result, ResultExt,
-    Source, Timestamp,
+    DeviceNumber, Error, ImagePath, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
+    ResultExt, Source, Timestamp,
 };
 use regex::bytes::Regex;
 use std::ffi::OsString;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -66,7 +67,8 @@ const ROWS: &[Row] = &[
     acts("--xattr-prefix", Takes::One),
     ignored("--async-queue-limit --dsunit --max-extent-bytes --product-out --root-xattr-isize", Takes::One),
     acts("--ungzip --unxz", Takes::Attached),
-    ignored("--clean --zD --MZ", Takes::Attached),
+    acts("--clean", Takes::Attached),
+    ignored("--zD --MZ", Takes::Attached),
     ignored("--sort --zfeature-bits", Takes::One),
     acts("--block-list-file", Takes::One),
     refused("--gzinfo", Takes::Attached, "packfs pack reads gzip archives itself"),
@@ -87,10 +89,23 @@ pub fn run(args: &[OsString]) -> Outcome {
     }
     if given.has("-h") {
         print!("Usage: mkfs.erofs [OPTIONS] FILE SOURCE(s)\n\n{}", usage::table(&[ROWS]));
-        println!("  --tar=f reads an archive; codecs: lz4, lz4hc, lzma, deflate, libdeflate, zstd");
+        println!(
+            "  --tar=f and --tar=i read an archive; codecs: lz4, lz4hc, lzma, deflate, libdeflate, zstd"
+        );
         return Ok(ExitCode::SUCCESS);
     }
     Job::new(given)?.run()
+}
+
+/// What an image is made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Directories, or images.
+    Image,
+    /// An archive.
+    Archive,
+    /// The headers of an archive, whose data stay in it.
+    Index,
 }
 
 struct Job {
@@ -344,7 +359,15 @@ impl Job {
 
     fn packed(&self, teller: &Teller) -> Result<PackReport> {
         let mut options = self.options()?;
-        let loaded = self.changed(self.loaded(teller)?)?;
+        if self.mode()? == Mode::Image && erofs_layers::are_images(&self.sources) {
+            return erofs_layers::merged(&self.given, &self.image, &self.sources, &options, teller);
+        }
+        if self.mode()? == Mode::Index {
+            let archive = self.archive(teller)?;
+            let loaded = self.changed(self.loaded(Source::Tar(archive.path().into()), teller)?)?;
+            return erofs_layers::indexed(&archive, &self.image, loaded, options, teller);
+        }
+        let loaded = self.changed(self.loaded(self.source(teller)?, teller)?)?;
         if let Some(file) = self.given.last("--compress-hints").filter(|_| self.given.has("-z")) {
             let codecs = self.given.text("-z")?.unwrap_or_default();
             let codecs: Vec<String> = codecs.split(':').map(codec).collect::<Result<_>>()?;
@@ -360,36 +383,72 @@ impl Job {
         Ok(report)
     }
 
+    fn mode(&self) -> Result<Mode> {
+        match self.given.text("--tar")? {
+            None => Ok(Mode::Image),
+            Some(_) if self.sources.len() > 1 => {
+                Err(Error::usage(format!("unexpected argument: {:?}", self.sources[1])))
+            }
+            Some("f" | "full" | "headerball") => Ok(Mode::Archive),
+            Some("i" | "index") => Ok(Mode::Index),
+            Some(other) => {
+                Err(Error::usage(format!("--tar={other} is not supported; f, i, and headerball are")))
+            }
+        }
+    }
+
     fn source(&self, teller: &Teller) -> Result<Source> {
-        let source = self.sources.first().map_or(Path::new("-"), PathBuf::as_path);
-        if let Some(mode) = self.given.text("--tar")? {
-            return match mode {
-                "f" | "full" | "headerball" if self.sources.len() <= 1 => {
-                    if let Some(raw) = self.given.last("--ungzip").filter(|raw| !raw.is_empty()) {
-                        return dumped(source, Path::new(raw), teller);
-                    }
-                    Ok(if source == Path::new("-") { Source::TarStdin } else { Source::Tar(source.into()) })
-                }
-                "i" | "index" => Err(Error::usage("--tar=i is not supported: packfs writes whole images")
-                    .hint("--tar=f packs the archive; packfs pack -O device=FILE keeps data apart")),
-                other => Err(Error::usage(format!("--tar={other} is not supported; f and headerball are"))),
+        if self.mode()? == Mode::Archive {
+            let source = self.first_source();
+            return match self.raw() {
+                Some(raw) => Ok(Source::Tar(dumped(source, raw, teller)?)),
+                None if source == Path::new("-") => Ok(Source::TarStdin),
+                None => Ok(Source::Tar(source.into())),
             };
         }
         match &self.sources[..] {
             [dir] if dir.is_dir() => Ok(Source::Directory(dir.clone())),
             dirs if dirs.iter().all(|dir| dir.is_dir()) => Ok(Source::Merged(self.sources.clone())),
             [image] => Source::detect(image),
-            _ => Err(Error::usage("merging images is not supported")
-                .hint("packfs pack --merge merges directories; packfs unpack makes one of an image")),
+            _ => Err(Error::usage("several sources have to be directories, or EROFS images")
+                .hint("packfs unpack makes a directory of any image")),
         }
     }
 
-    fn loaded(&self, teller: &Teller) -> Result<Loaded> {
+    fn first_source(&self) -> &Path {
+        self.sources.first().map_or(Path::new("-"), PathBuf::as_path)
+    }
+
+    /// Returns the file that a decoded archive is left in.
+    fn raw(&self) -> Option<&Path> {
+        self.given.last("--ungzip").filter(|raw| !raw.is_empty()).map(Path::new)
+    }
+
+    /// Returns the archive of an index as a file that is not compressed.
+    fn archive(&self, teller: &Teller) -> Result<Archive> {
+        let source = self.first_source();
+        match (self.raw(), self.given.has("--ungzip")) {
+            (Some(raw), _) => Ok(Archive::File(dumped(source, raw, teller)?)),
+            (None, true) => Archive::copied(decoded(source, teller)?),
+            (None, false) if source == Path::new("-") => Archive::copied(std::io::stdin()),
+            (None, false) => Ok(Archive::File(source.into())),
+        }
+    }
+
+    /// Returns the metadata of directories that an archive does not describe.
+    fn implied(&self) -> Meta {
+        let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        let mtime = Timestamp::from_seconds(self.made_at.or(self.epoch).unwrap_or_else(now));
+        Meta { mode: 0o777, owner: Owner { uid, gid }, mtime }
+    }
+
+    fn loaded(&self, source: Source, teller: &Teller) -> Result<Loaded> {
         let given = &self.given;
         let mut shape = Shape {
             file_contexts: sources::file_contexts(given, "--file-contexts", "--mount-point")?,
             whiteouts: Some(if given.has("--aufs") { Whiteouts::Overlayfs } else { Whiteouts::Keep }),
             mtime_max: self.epoch.map(Timestamp::from_seconds),
+            implied: (self.mode()? != Mode::Image).then(|| self.implied()),
             tar: TarReading {
                 headers_only: given.last("--tar").is_some_and(|mode| mode == "headerball"),
                 ..TarReading::default()
@@ -416,7 +475,7 @@ impl Job {
             use std::os::unix::fs::MetadataExt;
             shape.skip.push((found.dev(), found.ino()));
         }
-        self.source(teller)?.load(&shape, teller)
+        source.load(&shape, teller)
     }
 
     fn changed(&self, loaded: Loaded) -> Result<Loaded> {
@@ -447,19 +506,25 @@ impl Job {
     }
 }
 
-/// Decodes a compressed archive to a file, which is left there, and becomes the source.
-fn dumped(source: &Path, raw: &Path, teller: &Teller) -> Result<Source> {
+/// Decodes a compressed archive.
+fn decoded(source: &Path, teller: &Teller) -> Result<std::fs::File> {
     let (name, folder) = (format!("{source:?}"), packfs::temporary_folder());
     let reader: Box<dyn Read + Send> = match source == Path::new("-") {
         true => Box::new(std::io::stdin()),
         false => Box::new(std::fs::File::open(source).or_io(|| format!("cannot open {name}"))?),
     };
     let mut decoded = decoded_file(reader, &name, packfs::Limits::default(), &folder, teller)?;
+    decoded.rewind().or_io(|| format!("cannot read {name}"))?;
+    Ok(decoded)
+}
+
+/// Decodes a compressed archive to a file, which is left there; returns its path.
+fn dumped(source: &Path, raw: &Path, teller: &Teller) -> Result<PathBuf> {
+    let mut decoded = decoded(source, teller)?;
     let cannot = || format!("cannot write {raw:?}");
     let mut out = std::fs::File::create(raw).or_io(cannot)?;
-    decoded.seek(SeekFrom::Start(0)).or_io(cannot)?;
     std::io::copy(&mut decoded, &mut out).or_io(cannot)?;
-    Ok(Source::Tar(raw.into()))
+    Ok(raw.into())
 }
 
 /// True for a path, or one below it, that is excluded.

@@ -13,6 +13,7 @@ mod compsize;
 mod cram;
 mod dump_erofs;
 mod erofs_extents;
+mod erofs_layers;
 mod expressions;
 mod fsck_erofs;
 mod fuse;

@@ -38,7 +38,7 @@ impl Job<'_> {
         let mut engine = self.options.engine();
         lists.apply(&loaded.tree, &mut engine, self.progress);
         engine.base = base;
-        let settings = PackSettings { made_at: self.made_at(&loaded.tree), ..self.settings.clone() };
+        let settings = self.settings_of(&loaded.tree);
         let mut report = self.pack((&loaded.tree, &*loaded.contents), &settings, engine)?;
         report.skipped.splice(0..0, left_out);
         Ok(report)
@@ -76,6 +76,11 @@ impl Job<'_> {
         let found = outputs.filter_map(|path| std::fs::metadata(path).ok());
         shape.skip.extend(found.map(|output| (output.dev(), output.ino())));
         shape
+    }
+
+    /// Returns the settings with the time of making.
+    pub(super) fn settings_of(&self, tree: &Tree) -> PackSettings {
+        PackSettings { made_at: self.made_at(tree), ..self.settings.clone() }
     }
 
     fn made_at(&self, tree: &Tree) -> i64 {

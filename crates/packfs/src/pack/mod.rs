@@ -178,6 +178,21 @@ impl Pack {
         job.pack_loaded(&loaded, &lists, base)
     }
 
+    /// Writes an image of metadata alone, which has the file that the source is read from as its
+    /// device, such as an archive that is not compressed; the option `device` of the format names
+    /// it. The image followed by this file holds both.
+    ///
+    /// Errors: `Unsupported` for files that are not stored in whole blocks there; as [`Pack::run`].
+    pub fn index_with(&self, progress: &dyn Progress) -> Result<PackReport> {
+        let options = &self.options;
+        let format = output_format::choose(options.format.as_deref(), &self.output, None)?;
+        let job = Job { options, output: &self.output, format, settings: options.settings(), progress };
+        let loaded = self.load(&job.shape(&[]), progress)?;
+        let packer = format.packer(&job.settings_of(&loaded.tree))?;
+        let engine = options.engine();
+        packfs_pack::index(&loaded.tree, &*loaded.contents, &*packer, &self.output, &engine, progress)
+    }
+
     /// Looks through the source.
     fn load(&self, shape: &Shape, progress: &dyn Progress) -> Result<Arc<Loaded>> {
         let opening = self.options.opening();

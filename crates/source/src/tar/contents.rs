@@ -40,6 +40,8 @@ pub(super) struct TarContents {
     pub file: File,
     pub name: String,
     pub stored: Stored,
+    /// True if the file is the archive, and no spool file.
+    pub in_place: bool,
 }
 
 impl Contents for TarContents {
@@ -47,6 +49,11 @@ impl Contents for TarContents {
         let row = usize::try_from(id.0).ok().and_then(|index| self.stored.rows.get(index));
         let row = row.ok_or_else(|| Error::failed(format!("no member with id {}", id.0)))?;
         Ok(Box::new(TarReader { contents: self, row }))
+    }
+
+    fn stored_at(&self, id: ContentId) -> Option<u64> {
+        let row = usize::try_from(id.0).ok().and_then(|index| self.stored.rows.get(index))?;
+        (self.in_place && row.map.is_none()).then_some(row.offset)
     }
 }
 
@@ -119,7 +126,7 @@ mod tests {
         whole[90..130].copy_from_slice(&bytes[60..]);
         let mut stored = Stored::default();
         let id = stored.add_sparse(0, SparseMap { len: 150, runs });
-        let contents = TarContents { file, name: "archive".into(), stored };
+        let contents = TarContents { file, name: "archive".into(), stored, in_place: true };
         for start in 0..150 {
             for end in start..=150 {
                 let mut part = vec![7; end - start];
@@ -128,5 +135,6 @@ mod tests {
             }
         }
         assert!(contents.open(id).unwrap().read_exact_at(100, &mut [0; 51]).is_err());
+        assert_eq!(contents.stored_at(id), None);
     }
 }

@@ -68,6 +68,11 @@ impl<'a> Input<'a> {
         &self.name
     }
 
+    /// True if data stays in the archive.
+    pub(super) fn is_in_place(&self) -> bool {
+        matches!(self.from, From::Place { .. })
+    }
+
     /// Warns the user.
     pub(super) fn warn(&self, message: &str) {
         self.progress.warn(message);

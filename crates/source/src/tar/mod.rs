@@ -110,8 +110,9 @@ pub fn load_tar_within(
         progress.advance(1, 0, 0);
     }
     let (shaper, stored) = members.finish(&input)?;
+    let in_place = input.is_in_place();
     let (file, name) = input.finish()?;
-    shaper.finish(Arc::new(TarContents { file, name, stored }))
+    shaper.finish(Arc::new(TarContents { file, name, stored, in_place }))
 }
 
 /// Some writers omit the final zeros, but an empty file, or one with a truncated header, is not an

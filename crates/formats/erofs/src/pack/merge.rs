@@ -41,7 +41,11 @@ pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
     let settings = PackSettings {
         codec: Some("none".into()),
         made_at: merging.made_at,
-        options: typed.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+        options: typed
+            .map(|(name, value)| (name.to_owned(), value))
+            .into_iter()
+            .chain(merging.options.iter().cloned())
+            .collect(),
         ..PackSettings::default()
     };
     let used: Vec<Algorithm> =
