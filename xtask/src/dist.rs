@@ -4,6 +4,7 @@ mod archive;
 mod build;
 mod sbom;
 mod source;
+mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,10 +15,12 @@ use crate::{args, shell, workspace};
 use build::Builder;
 
 pub const HELP: &str = "\
-Usage: cargo xtask dist [TARGET...] [--build-std] [--zig | --no-zig]
+Usage: cargo xtask dist [TARGET...] [--fetch] [--build-std] [--zig | --no-zig]
        cargo xtask dist --source
 
   TARGET        Rust target (default: x86_64-unknown-linux-musl aarch64-unknown-linux-musl)
+  --fetch       fetch what is missing: the standard library of TARGET by rustup, and cargo-zigbuild
+                with zig from PyPI into target/tools/zig
   --build-std   build the standard library from the component rust-src, for toolchains that
                 have none for TARGET
   --zig         compile C and link by `cargo zigbuild` (default if it is installed and TARGET
@@ -44,7 +47,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
         args.finish_empty()?;
         return source();
     }
-    let build_std = args.switch("--build-std");
+    let (fetch, build_std) = (args.switch("--fetch"), args.switch("--build-std"));
     let zig = match (args.switch("--zig"), args.switch("--no-zig")) {
         (true, true) => return Err(Failure::usage("--zig and --no-zig exclude each other")),
         (true, false) => Some(true),
@@ -56,7 +59,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
         targets = TARGETS.map(str::to_owned).to_vec();
     }
     let (folder, time) = (folder()?, archive::time()?);
-    let builder = Builder { build_std, zig };
+    let builder = Builder { build_std, zig, fetch };
     let programs = targets.iter().map(|target| builder.build(target)).collect::<Result<Vec<_>>>()?;
     let speaker = speaker(&targets, &programs)?;
     let mut table = Table::new(&["archive", "program", "archive size"], 1);

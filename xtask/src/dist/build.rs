@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::tools;
 use crate::failure::{Failure, Result};
 use crate::{metadata, shell, workspace};
 
@@ -13,14 +14,19 @@ pub struct Builder {
     pub build_std: bool,
     /// Uses `cargo zigbuild`; none if the target and the machine decide.
     pub zig: Option<bool>,
+    /// Fetches what is missing.
+    pub fetch: bool,
 }
 
 impl Builder {
     /// Builds packfs for a target, and returns the program.
     pub fn build(&self, target: &str) -> Result<PathBuf> {
-        let has_zig = shell::find_program("cargo-zigbuild").is_some();
-        let zig = self.zig.unwrap_or(has_zig && target.ends_with("-musl"));
-        self.check(target, zig, has_zig)?;
+        if self.fetch && self.zig != Some(false) && tools::zig_path().is_none() {
+            tools::fetch_zig()?;
+        }
+        let zig_path = tools::zig_path();
+        let zig = self.zig.unwrap_or(zig_path.is_some() && target.ends_with("-musl"));
+        self.check(target, zig, zig_path.is_some())?;
         eprintln!("building {target}{}", if zig { " by cargo zigbuild" } else { "" });
         let mut cargo = metadata::cargo();
         cargo.arg(if zig { "zigbuild" } else { "build" });
@@ -29,6 +35,9 @@ impl Builder {
         if self.build_std {
             // Stable compilers build their own library only if they are told to act like nightly.
             cargo.args(["-Z", "build-std=std,panic_unwind"]).env("RUSTC_BOOTSTRAP", "1");
+        }
+        if let Some(path) = zig_path.filter(|_| zig) {
+            cargo.env("PATH", path);
         }
         cargo.env("CARGO_ENCODED_RUSTFLAGS", flags()).env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
         shell::run(cargo.current_dir(workspace::root()))?;
@@ -41,21 +50,29 @@ impl Builder {
     fn check(&self, target: &str, zig: bool, has_zig: bool) -> Result<()> {
         let libraries =
             shell::capture(Command::new(rustc()).args(["--print", "target-libdir", "--target", target]))?;
-        if !self.build_std && !has_library(Path::new(libraries.trim())) {
-            return Err(Failure::new(format!(
-                "the Rust toolchain has no standard library for {target}\n\
-                 hint: `rustup target add {target}`, or install the component rust-src and give --build-std"
-            )));
+        match has_library(Path::new(libraries.trim())) {
+            true => {}
+            false if self.build_std => {}
+            false if self.fetch => tools::fetch_library(target)?,
+            false => {
+                return Err(Failure::new(format!(
+                    "the Rust toolchain has no standard library for {target}\n\
+                     hint: --fetch, `rustup target add {target}`, or install the component rust-src and give \
+                     --build-std"
+                )));
+            }
         }
         if zig && !has_zig {
-            return Err(Failure::new("cargo-zigbuild is missing\nhint: `pip install cargo-zigbuild`"));
+            return Err(Failure::new(
+                "cargo-zigbuild is missing\nhint: --fetch, or `pip install cargo-zigbuild`",
+            ));
         }
         let is_foreign = !target.starts_with(std::env::consts::ARCH);
         let needs = if target.ends_with("-musl") && !is_foreign { Some("musl-gcc") } else { None };
         match needs {
             Some(program) if !zig && shell::find_program(program).is_none() => Err(Failure::new(format!(
                 "{program} is missing, which compiles C for {target}\n\
-                 hint: install musl-tools, or cargo-zigbuild by `pip install cargo-zigbuild`"
+                 hint: --fetch, install musl-tools, or `pip install cargo-zigbuild`"
             ))),
             _ => Ok(()),
         }
