@@ -81,6 +81,9 @@ impl Bench {
         bench.packfs(&["pack", "-q", "rootfs", "a.sqfs", "-O", "exports=on"]);
         bench.packfs(&["pack", "-q", "rootfs", "a.erofs", "-c", "lz4"]);
         bench.packfs(&["pack", "-q", "rootfs", "b.erofs", "-c", "zstd", "-O", "fragments=all"]);
+        for (source, layer) in [("rootfs", "lower.erofs"), ("rootfs/usr", "upper.erofs")] {
+            bench.packfs(&["pack", "-q", source, layer, "-c", "none", "-O", "chunks=4096"]);
+        }
         bench.packfs(&["tar", "-q", "a.sqfs", "-o", "a.tar"]);
         bench.packfs(&["pack", "-q", "rootfs/etc", "b.sqfs"]);
         bench.packfs(&["pack", "-q", "rootfs", "a.iso"]);
@@ -208,6 +211,14 @@ impl Bench {
         let texts = runs.map(|run| String::from_utf8_lossy(&run.stdout).into_owned());
         match call.shows {
             Shows::Image => self.images(call, line),
+            Shows::Followed(devices) => {
+                for name in ["ours", "theirs"] {
+                    let mut image = std::fs::read(self.path(name)).unwrap();
+                    devices.iter().for_each(|device| image.extend(std::fs::read(self.path(device)).unwrap()));
+                    std::fs::write(self.path(name), image).unwrap();
+                }
+                self.images(call, line)
+            }
             Shows::Files => self.folders(call.but),
             Shows::Text => require(texts[0] == texts[1], || texts.join("\nbut\n")),
             Shows::Has(word) => runs.into_iter().try_for_each(|run| {

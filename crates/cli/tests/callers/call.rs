@@ -26,6 +26,8 @@ pub struct Call {
 pub enum Shows {
     /// The images `OUT` hold the same tree.
     Image,
+    /// The images `OUT`, each followed by its devices, hold the same tree.
+    Followed(&'static [&'static str]),
     /// The folders `OUT` hold the same files.
     Files,
     /// Standard output, or what the pipe `OUT` got, is equal.
@@ -109,6 +111,7 @@ impl Call {
                 Judge::Tar => "trees unpacked by tar",
                 Judge::Cramfs => "trees unpacked by fsck.cramfs",
             },
+            Shows::Followed(_) => "kernel mounts of images followed by their devices",
             Shows::Files => "files written",
             Shows::Text => "output",
             Shows::Parsed(_) => "parsed output",

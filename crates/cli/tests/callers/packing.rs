@@ -1,7 +1,7 @@
 //! Lines that pack.
 
 use super::call::{But, Call, Shows};
-use Shows::{Alone, Code, Has, Image, Parsed, Refused};
+use Shows::{Alone, Code, Followed, Has, Image, Parsed};
 
 const fn call(number: u8, caller: &'static str, shows: Shows, lines: &'static [&'static str]) -> Call {
     Call { number, caller, tool: "mksquashfs", lines, shows, but: &[], differs: "" }
@@ -388,13 +388,15 @@ pub const EROFS: &[Call] = &[
         ],
     ),
     erofs(57, "containerd", Has("--tar="), &["--help"]),
+    erofs(57, "containerd", Followed(&["a.tar"]), &["<a.tar --tar=i --aufs --quiet OUT"]),
     Call {
-        differs: "refused: packfs writes whole images",
+        differs: "equal but for the root: packfs keeps that of the last layer",
+        but: &[But::Root],
         ..erofs(
             57,
             "containerd",
-            Refused("packfs pack"),
-            &["<a.tar --tar=i --aufs --quiet OUT", "--aufs --ovlfs-strip=1 --quiet OUT a.erofs b.erofs"],
+            Followed(&["lower.erofs", "upper.erofs"]),
+            &["--aufs --ovlfs-strip=1 --quiet OUT lower.erofs upper.erofs"],
         )
     },
     erofs(58, "Kata", Image, &["-zlz4hc -Enoinline_data OUT rootfs"]),

@@ -357,9 +357,6 @@ fn lines_that_call_mkfs_erofs_make_the_same_tree() {
         "{}",
         help.text()
     );
-    let refused = names.ours_with("mkfs.erofs", &words("--tar=i --quiet new.img"), Some(&tar));
-    assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("--tar=f"), "{}", refused.stderr);
 }
 
 #[test]

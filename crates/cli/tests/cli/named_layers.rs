@@ -1,0 +1,132 @@
+//! Archives and images as sources of mkfs.erofs, by packfs and by the tool.
+
+use super::names::{Names, words};
+use packfs_testkit::{is_root, peer, skip};
+use std::process::Command;
+
+/// Makes an archive of a folder by GNU tar.
+#[track_caller]
+fn archive(names: &Names, name: &str, args: &[&str]) {
+    let mut tar = Command::new("tar");
+    tar.arg("-cf").arg(names.path(name)).args(args).current_dir(names.path(""));
+    assert!(tar.status().unwrap().success());
+}
+
+#[test]
+fn an_index_of_an_archive_has_the_tree_of_a_whole_image() {
+    let names = Names::new();
+    archive(&names, "a.tar", &["-C", "rootfs", "."]);
+    let tar = names.path("a.tar");
+    assert_eq!(names.ours_with("mkfs.erofs", &words("--tar=f -T5 whole.img"), Some(&tar)).code, Some(0));
+    for line in ["--tar=i -T5 --quiet stream.img", "--tar=i -T5 --quiet -zlz4 -C65536 file.img a.tar"] {
+        let ours = names.ours_with("mkfs.erofs", &words(line), Some(&tar));
+        assert_eq!((ours.code, ours.text()), (Some(0), ""), "{line}\n{}", ours.stderr);
+    }
+    for image in ["stream.img", "file.img"] {
+        names.fixture.run(["diff", image, "whole.img", "--device", "a.tar"]).done();
+        assert!(names.path(image).metadata().unwrap().len() < 20_000);
+    }
+    assert_eq!(names.ours("mkfs.erofs", "--tar=i -T5 --quiet -U clear again.img a.tar").code, Some(0));
+    let both = [std::fs::read(names.path("again.img")).unwrap(), std::fs::read(&tar).unwrap()].concat();
+    std::fs::write(names.path("both.img"), both).unwrap();
+    names.fixture.run(["diff", "both.img", "whole.img"]).done();
+}
+
+#[test]
+fn an_index_needs_files_that_are_stored_as_they_are() {
+    let names = Names::new();
+    let big = std::fs::File::create(names.path("rootfs/sparse")).unwrap();
+    big.set_len(1 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&big, b"data", 500_000).unwrap();
+    archive(&names, "sparse.tar", &["-S", "-C", "rootfs", "."]);
+    archive(&names, "a.tar.gz", &["-z", "-C", "rootfs", "etc"]);
+    for (line, code, word) in [
+        ("--tar=i new.img sparse.tar", 1, "--tar=f"),
+        ("--tar=i new.img a.tar.gz", 1, "--tar=f"),
+        ("--tar=i --quiet --ungzip=raw.tar new.img a.tar.gz", 0, ""),
+        ("--tar=x new.img a.tar.gz", 1, "headerball"),
+        ("--tar=i new.img a.tar.gz b.tar", 1, "unexpected argument"),
+    ] {
+        let ours = names.ours("mkfs.erofs", line);
+        assert_eq!(ours.code, Some(code), "{line}\n{}", ours.stderr);
+        assert!(ours.stderr.contains(word), "{line}\n{}", ours.stderr);
+    }
+    names.fixture.run(["check", "--data", "new.img", "--device", "raw.tar"]).done();
+}
+
+#[test]
+fn directories_that_an_archive_lacks_are_those_of_the_tool() {
+    let Some(peer) = peer("mkfs.erofs") else { return };
+    let names = Names::new();
+    archive(&names, "a.tar", &["-C", "rootfs", "etc/os-release"]);
+    for line in
+        ["--tar=f -T5 OUT a.tar", "--tar=f -T5 --all-root OUT a.tar", "--tar=f -T5 --force-uid=9 OUT a.tar"]
+    {
+        names.same_image(&peer, "mkfs.erofs", line, None);
+    }
+}
+
+#[test]
+fn layers_hide_what_lies_below_as_in_the_tool() {
+    let Some(peer) = peer("mkfs.erofs") else { return };
+    if !is_root() {
+        skip("whiteouts are devices, which need root");
+        return;
+    }
+    let names = Names::new();
+    let made = "mkdir -p lower/d lower/hidden upper/d upper/hidden && echo 1 > lower/d/one && \
+        echo 2 > lower/d/two && echo 3 > lower/hidden/x && echo 22 > upper/d/two && \
+        mknod upper/d/one c 0 0 && setfattr -n trusted.overlay.opaque -v y upper/hidden && \
+        chmod 755 lower upper && find lower upper -exec touch -h -d @7 {} +";
+    assert!(Command::new("sh").args(["-c", made]).current_dir(names.path("")).status().unwrap().success());
+    for layer in ["lower", "upper"] {
+        names
+            .fixture
+            .run([
+                "pack",
+                layer,
+                &format!("{layer}.img"),
+                "--format",
+                "erofs",
+                "-c",
+                "none",
+                "-O",
+                "chunks=4096",
+            ])
+            .done();
+    }
+    let layers = "lower.img upper.img";
+    for line in ["--ovlfs-strip=1 --quiet", "--ovlfs-strip --clean=data --quiet"] {
+        let ours = names.ours("mkfs.erofs", &format!("{line} ours.img {layers}"));
+        let theirs = names.theirs(&peer, &words(&format!("{line} theirs.img {layers}")), None);
+        assert_eq!((ours.code, theirs.code), (Some(0), Some(0)), "{}{}", ours.stderr, theirs.stderr);
+        let devices = ["--device-a", "lower.img", "--device-a", "upper.img"];
+        let others = ["--device-b", "lower.img", "--device-b", "upper.img"];
+        let mut args = vec!["diff", "ours.img", "theirs.img"];
+        if !line.contains("clean") {
+            args.extend(devices.iter().chain(&others));
+        }
+        // The tool gives the root its own mode and time.
+        let diff = names.fixture.run(args);
+        assert_eq!(diff.text().lines().count(), 1, "{}{}", diff.text(), diff.stderr);
+    }
+    assert_eq!(names.ours("mkfs.erofs", &format!("--quiet --clean=data all.img {layers}")).code, Some(0));
+    let list = names.fixture.run(["ls", "-lR", "all.img"]);
+    assert!(list.text().contains("d/one") && !list.text().contains("hidden/x"), "{}", list.text());
+    for line in ["--clean=rvsp new.img", "--clean=0 new.img", "--offset=4096 new.img"] {
+        let ours = names.ours("mkfs.erofs", &format!("{line} {layers}"));
+        assert_eq!(ours.code, Some(1), "{line}\n{}", ours.stderr);
+    }
+    let mixed = names.ours("mkfs.erofs", "new.img lower.img upper");
+    assert_eq!(mixed.code, Some(1), "{}", mixed.stderr);
+}
+
+#[test]
+fn an_empty_folder_to_extract_to_is_refused() {
+    let names = Names::new();
+    names.fixture.run(["pack", "rootfs", "a.erofs"]).done();
+    let ours = names.ours("fsck.erofs", "--extract= a.erofs");
+    assert_eq!(ours.code, Some(1), "{}", ours.stderr);
+    assert!(ours.stderr.contains("empty value given for --extract=X"), "{}", ours.stderr);
+    assert_eq!(names.ours("fsck.erofs", "--extract a.erofs").code, Some(0));
+}
