@@ -50,9 +50,9 @@ impl Workspace {
         Self::of(&["--all-features"])
     }
 
-    /// Runs `cargo metadata` for default features and one target.
+    /// Runs `cargo metadata` for one target, without default features of the workspace's packages.
     pub fn read_for(target: &str) -> Result<Self> {
-        Self::of(&["--filter-platform", target])
+        Self::of(&["--filter-platform", target, "--no-default-features"])
     }
 
     fn of(options: &[&str]) -> Result<Self> {

@@ -96,7 +96,9 @@ static ALLOCATOR: packfs::mount::ReportingAllocator = packfs::mount::ReportingAl
 
 fn main() -> ExitCode {
     exhausted::prepare();
-    let args = mount::arguments(std::env::args_os().collect());
+    let args: Vec<_> = std::env::args_os().collect();
+    let failed = names::mount_failure(&args);
+    let args = mount::arguments(args);
     if let Some(tool) = args.first().and_then(|path| names::tool(path)) {
         warn_of_interposer();
         return tool.run(args.get(1..).unwrap_or_default());
@@ -104,7 +106,10 @@ fn main() -> ExitCode {
     let matches = command().get_matches_from(args);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     warn_of_interposer();
-    cli.verb.run().unwrap_or_else(|error| report::failure(&error))
+    cli.verb.run().unwrap_or_else(|error| {
+        let code = report::failure(&error);
+        failed.map_or(code, ExitCode::from)
+    })
 }
 
 fn warn_of_interposer() {

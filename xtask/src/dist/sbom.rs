@@ -19,7 +19,7 @@ pub struct Sbom {
 }
 
 impl Sbom {
-    /// Reads the crates that a target's program with default features is linked from.
+    /// Reads the crates that a target's program is linked from.
     pub fn read(target: &str) -> Result<Self> {
         let path = workspace::root().join("Cargo.lock");
         let lock = std::fs::read_to_string(&path).map_err(|error| Failure::io("read", &path, error))?;

@@ -74,11 +74,11 @@ pub const TOOLS: &[Tool] = &[
     Tool { name: "sqfscat", run: unsquashfs::run_cat, failed: 1 },
     Tool { name: "mkfs.erofs", run: mkfs_erofs::run, failed: 1 },
     Tool { name: "fsck.erofs", run: fsck_erofs::run, failed: 1 },
-    Tool { name: "dump.erofs", run: dump_erofs::run, failed: 1 },
+    Tool { name: "dump.erofs", run: dump_erofs::run, failed: 234 },
     Tool { name: "mount.erofs", run: |args| fuse::run("mount.erofs", args), failed: 1 },
     Tool { name: "erofsfuse", run: |args| fuse::run("erofsfuse", args), failed: 1 },
-    Tool { name: "squashfuse", run: |args| fuse::run("squashfuse", args), failed: 1 },
-    Tool { name: "squashfuse_ll", run: |args| fuse::run("squashfuse_ll", args), failed: 1 },
+    Tool { name: "squashfuse", run: |args| fuse::run("squashfuse", args), failed: 254 },
+    Tool { name: "squashfuse_ll", run: |args| fuse::run("squashfuse_ll", args), failed: 2 },
     Tool { name: "gensquashfs", run: ng_pack::run_gen, failed: 1 },
     Tool { name: "tar2sqfs", run: ng_pack::run_tar, failed: 1 },
     Tool { name: "sqfs2tar", run: ng_read::run_tar, failed: 1 },
@@ -91,7 +91,7 @@ pub const TOOLS: &[Tool] = &[
     Tool { name: "extract_compressed_fs", run: cloop::run_extract, failed: 1 },
     Tool { name: "mkzftree", run: mkzftree::run, failed: 73 },
     Tool { name: "compsize", run: compsize::run, failed: 1 },
-    Tool { name: "snapfuse", run: |args| fuse::run("snapfuse", args), failed: 1 },
+    Tool { name: "snapfuse", run: |args| fuse::run("snapfuse", args), failed: 254 },
 ];
 
 /// Returns the tool that a program's path names.
@@ -113,13 +113,24 @@ fn is_version(rest: &str) -> bool {
 
 /// Returns the command line of `packfs mount` where a tool that mounts was called.
 pub fn mount_arguments(args: &[OsString]) -> Option<Vec<OsString>> {
+    let (tool, rest) = mounting(args)?;
+    fuse::arguments(tool.name, rest)
+}
+
+/// Returns the exit code of a mount that fails where a tool that mounts was called.
+pub fn mount_failure(args: &[OsString]) -> Option<u8> {
+    mounting(args).map(|(tool, _)| if tool.name.starts_with('s') { 255 } else { 1 })
+}
+
+/// Returns the tool that mounts, and what stands behind its name.
+fn mounting(args: &[OsString]) -> Option<(&'static Tool, &[OsString])> {
     let (first, rest) = args.split_first()?;
     let (tool, rest) = match (tool(first), rest) {
         (Some(tool), rest) => (tool, rest),
         (None, [verb, name, rest @ ..]) if verb == "as" => (self::tool(name)?, rest),
         _ => return None,
     };
-    fuse::NAMES.contains(&tool.name).then(|| fuse::arguments(tool.name, rest))?
+    fuse::NAMES.contains(&tool.name).then_some((tool, rest))
 }
 
 impl Tool {
@@ -136,7 +147,12 @@ impl Tool {
         for hint in error.hints() {
             anstream::eprintln!("{}: hint: {}", self.name, printable(hint));
         }
-        ExitCode::from(self.failed)
+        let is_missing = error.io_source().is_some_and(|source| source.kind() == IoErrorKind::NotFound);
+        match self.name {
+            // It ends with the number of the system's error.
+            "dump.erofs" if is_missing => ExitCode::from(254),
+            _ => ExitCode::from(self.failed),
+        }
     }
 }
 

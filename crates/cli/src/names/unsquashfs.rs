@@ -88,6 +88,9 @@ pub fn run_cat(args: &[OsString]) -> Outcome {
         return outcome;
     }
     let job = Job::new(given, "sqfscat")?;
+    if job.names.is_empty() && !job.given.has("-extract-file") {
+        return Err(Error::usage("no files specified on command line"));
+    }
     job.cat(&job.open()?)
 }
 

@@ -3,7 +3,6 @@
 use super::parse::{Effect, Given, Row};
 use super::squash::CODECS;
 use crate::out::Outcome;
-use std::fmt::Write;
 use std::process::ExitCode;
 
 /// Version of squashfs-tools whose command lines are read.
@@ -37,17 +36,56 @@ pub fn squash(name: &str, given: &Given, rows: &[&[Row]]) -> Option<Outcome> {
     Some(Ok(ExitCode::SUCCESS))
 }
 
-/// Returns the options of a table, one a line, with what becomes of them.
+/// Widest line.
+const COLUMNS: usize = 80;
+
+/// Returns the options of a table, each on its lines, with what becomes of them.
 pub fn table(rows: &[&[Row]]) -> String {
     let mut text = String::new();
     for row in rows.iter().copied().flatten() {
         let note = match row.effect() {
             Effect::Acts => String::new(),
-            Effect::Ignored => "  (accepted, without effect)".to_owned(),
-            Effect::Refused(instead) => format!("  (not supported: {instead})"),
+            Effect::Ignored => " (accepted, without effect)".to_owned(),
+            Effect::Refused(instead) => format!(" (not supported: {instead})"),
         };
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {}{}{note}", row.names().replace(' ', ", "), row.value());
+        let line = format!("{}{}{note}", row.names().replace(' ', ", "), row.value());
+        let mut width = COLUMNS;
+        for word in line.split(' ') {
+            match width + 1 + word.len() {
+                wider if wider > COLUMNS => {
+                    let is_first = text.is_empty() || text.ends_with('\n');
+                    text += if is_first { "  " } else { "\n      " };
+                    width = if is_first { 2 } else { 6 } + word.len();
+                }
+                wider => {
+                    text.push(' ');
+                    width = wider;
+                }
+            }
+            text += word;
+        }
+        text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse::{Takes, acts, refused};
+    use super::*;
+
+    #[test]
+    fn lines_of_help_have_80_columns_at_most() {
+        let rows = [
+            acts("-a --all", Takes::One),
+            refused(
+                "--some --more --others",
+                Takes::Attached,
+                "packfs pack does the same for all of them, and more",
+            ),
+        ];
+        let text = table(&[&rows]);
+        assert!(text.starts_with("  -a, --all VALUE\n  --some, --more, --others[=VALUE] (not"), "{text}");
+        assert!(text.lines().count() == 3 && text.lines().all(|line| line.len() <= 80), "{text}");
+    }
 }
