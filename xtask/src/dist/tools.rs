@@ -1,4 +1,5 @@
-//! What builds of other targets need: the standard library, and zig as compiler of C and linker.
+//! Requirements of builds for other targets: the standard library, and zig as compiler of C and
+//! linker.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

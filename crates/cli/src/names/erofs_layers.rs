@@ -17,7 +17,7 @@ use tempfile::NamedTempFile;
 /// Length of blocks of an index, in bytes: data of archives start at multiples of it.
 const TAR_BLOCK: &str = "512";
 
-/// Options of an image that are about no data.
+/// Options that do not concern data.
 const OF_IMAGES: [&str; 4] = ["uuid", "label", "checksum", "xattr-filter"];
 /// Those of an index, whose metadata is packed.
 const OF_INDEXES: [&str; 4] = ["48bit", "dot-omitted", "times", "prefixes"];

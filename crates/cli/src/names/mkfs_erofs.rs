@@ -97,7 +97,7 @@ pub fn run(args: &[OsString]) -> Outcome {
     Job::new(given)?.run()
 }
 
-/// What an image is made of.
+/// Kind of source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// Directories, or images.
