@@ -106,10 +106,11 @@ fn main() -> ExitCode {
     let matches = command().get_matches_from(args);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     warn_of_interposer();
-    cli.verb.run().unwrap_or_else(|error| {
-        let code = report::failure(&error);
-        failed.map_or(code, ExitCode::from)
-    })
+    let code = cli.verb.run().unwrap_or_else(|error| report::failure(&error));
+    match failed {
+        Some(failed) if code != ExitCode::SUCCESS => ExitCode::from(failed),
+        _ => code,
+    }
 }
 
 fn warn_of_interposer() {
