@@ -27,6 +27,7 @@ mod range;
 mod similar;
 mod tree;
 mod tree_builder;
+mod url;
 
 pub use civil::Civil;
 pub use content::{ContentId, ContentReader, Contents, Held};
@@ -35,7 +36,8 @@ pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use escape::{acts_on_terminals, escaped, printable};
 pub use goal::Goal;
 pub use image::{
-    BeginningImage, FileImage, Image, JoinedImage, MemoryImage, OverlayImage, ReaderImage, SliceImage,
+    BeginningImage, Fetched, FileImage, Image, JoinedImage, MemoryImage, OverlayImage, ReaderImage,
+    SliceImage,
 };
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
 pub use loss::{Loss, Losses};
@@ -48,3 +50,4 @@ pub use range::{blocks_of, len_of, parts_of, range_at};
 pub use similar::MostSimilar;
 pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};
+pub use url::{shown_place, url_scheme, without_secrets};

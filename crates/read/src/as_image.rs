@@ -1,7 +1,7 @@
 //! A file of an image that is an image itself: a disk in a compressed container, a partition.
 
 use crate::file::FileReader;
-use packfs_core::{Image, Result};
+use packfs_core::{Fetched, Image, Result};
 use std::ops::Range;
 
 /// Presents a file as an image, decoding its blocks.
@@ -28,6 +28,14 @@ impl Image for FileAsImage {
 
     fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
         self.file.next_data(offset)
+    }
+
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        self.file.will_read(ranges);
+    }
+
+    fn fetched(&self) -> Option<Fetched> {
+        self.file.engine.image().fetched()
     }
 
     fn name(&self) -> String {

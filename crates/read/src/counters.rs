@@ -1,6 +1,6 @@
 //! Counters of reading, updated continuously.
 
-use packfs_core::{Image, Result};
+use packfs_core::{Fetched, Image, Result};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,11 +41,30 @@ pub struct Counters {
     pub readahead_used: u64,
     /// Those of them that were evicted unused.
     pub readahead_wasted: u64,
+    /// Requests to a server; 0 for a local image, as all that follow.
+    pub remote_requests: u64,
+    /// Times that reading waited for requests; those sent together count once.
+    pub remote_rounds: u64,
+    /// Bytes received.
+    pub remote_bytes: u64,
+    /// Requests that repeat one that failed.
+    pub remote_retries: u64,
+    /// Bytes taken from the cache on disk.
+    pub remote_cached_bytes: u64,
 }
 
 impl Counters {
+    /// Adds the transfers of an image.
+    pub(crate) fn add_fetched(&mut self, fetched: Fetched) {
+        self.remote_requests += fetched.requests;
+        self.remote_rounds += fetched.rounds;
+        self.remote_bytes += fetched.bytes;
+        self.remote_retries += fetched.retries;
+        self.remote_cached_bytes += fetched.cached_bytes;
+    }
+
     /// Returns every counter with its name, in the order above.
-    pub fn rows(&self) -> [(&'static str, u64); 15] {
+    pub fn rows(&self) -> [(&'static str, u64); 20] {
         [
             ("cache_hits", self.cache_hits),
             ("cache_misses", self.cache_misses),
@@ -62,6 +81,11 @@ impl Counters {
             ("readahead_blocks", self.readahead_blocks),
             ("readahead_used", self.readahead_used),
             ("readahead_wasted", self.readahead_wasted),
+            ("remote_requests", self.remote_requests),
+            ("remote_rounds", self.remote_rounds),
+            ("remote_bytes", self.remote_bytes),
+            ("remote_retries", self.remote_retries),
+            ("remote_cached_bytes", self.remote_cached_bytes),
         ]
     }
 }
@@ -128,11 +152,10 @@ impl Tally {
             decode_errors: self.decode_errors.get(),
             data_reads: self.data_reads.get(),
             data_bytes: self.data_bytes.get(),
-            metadata_reads: 0,
-            metadata_bytes: 0,
             readahead_blocks: self.ahead.get(),
             readahead_used: self.ahead_used.get(),
             readahead_wasted: self.ahead_wasted.get(),
+            ..Counters::default()
         }
     }
 }
@@ -195,6 +218,14 @@ impl Image for CountedImage {
 
     fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
         self.image.next_data(offset)
+    }
+
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        self.image.will_read(ranges);
+    }
+
+    fn fetched(&self) -> Option<Fetched> {
+        self.image.fetched()
     }
 
     fn name(&self) -> String {

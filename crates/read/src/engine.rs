@@ -108,6 +108,10 @@ impl ReadEngine {
             counters.metadata_reads = counted.reads().saturating_sub(counters.data_reads);
             counters.metadata_bytes = counted.bytes().saturating_sub(counters.data_bytes);
         }
+        if let Some(fetched) = self.counted.as_ref().map_or_else(|| self.image().fetched(), |it| it.fetched())
+        {
+            counters.add_fetched(fetched);
+        }
         counters
     }
 

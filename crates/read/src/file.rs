@@ -19,6 +19,9 @@ const DECODED_LEN_AT_ONCE: u64 = 2 << 20;
 /// Reads that decode less than this are not split among threads.
 const HELP_LEN_MIN: u64 = 256 << 10;
 
+/// Most ranges of one hint.
+const HINTS_MAX: usize = 1024;
+
 /// A part of a file.
 struct Part {
     offset: u64,
@@ -101,6 +104,7 @@ impl ReadEngine {
             if others_help {
                 new.iter().for_each(|block| self.read_neighbours_ahead(id, block));
             }
+            self.announce(&parts);
             let before = filled;
             let mut decode = self.decoder(&parts, others_help, pattern.jumps);
             for Part { offset: start, len, data } in &parts {
@@ -128,6 +132,22 @@ impl ReadEngine {
             }
         }
         Ok(())
+    }
+
+    /// Tells the image what is read next, if that lies in several places.
+    fn announce(&self, parts: &[Part]) {
+        let stored = |part: &Part| match &part.data {
+            PartData::Hole => None,
+            PartData::Stored(at) => Some(*at..at.saturating_add(part.len)),
+            PartData::Block(wanted) if wanted.slot.is_decoded() => None,
+            PartData::Block(BlockPart { block, .. }) => {
+                Some(block.offset..block.offset.saturating_add(block.stored_len.into()))
+            }
+        };
+        if parts.len() > 1 {
+            let ranges: Vec<Range<u64>> = parts.iter().filter_map(stored).collect();
+            self.blocks.image.will_read(&ranges);
+        }
     }
 
     /// Returns the error for a byte of a file that the volume's extents do not cover.
@@ -267,6 +287,26 @@ impl FileReader {
     /// Errors: `Corrupt`, `Io`.
     pub fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
         self.engine.next_data(self.id, self.len, offset)
+    }
+
+    /// Tells the image what is stored of these ranges.
+    pub(crate) fn will_read(&self, ranges: &[Range<u64>]) {
+        let mut stored = Vec::new();
+        for range in ranges {
+            let range = range.start..range.end.min(self.len);
+            // A hint is no read: that reports errors.
+            let _ = self.engine.volume.extents(self.id, range, &mut |extent| {
+                match extent.from {
+                    ExtentFrom::Hole => {}
+                    ExtentFrom::Stored(at) => stored.push(at..at.saturating_add(extent.len)),
+                    ExtentFrom::Block { block, .. } => {
+                        stored.push(block.offset..block.offset.saturating_add(block.stored_len.into()));
+                    }
+                }
+                if stored.len() < HINTS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+        }
+        self.engine.blocks.image.will_read(&stored);
     }
 
     /// Returns the access pattern, updated with this read.

@@ -1,6 +1,7 @@
 //! An image that begins with other bytes than its file.
 
-use crate::{Image, Result};
+use crate::{Fetched, Image, Result};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// An image whose first bytes are replaced: makers of devices change the magic of a format and
@@ -29,6 +30,14 @@ impl Image for BeginningImage {
             *byte = other;
         }
         Ok(len)
+    }
+
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        self.image.will_read(ranges);
+    }
+
+    fn fetched(&self) -> Option<Fetched> {
+        self.image.fetched()
     }
 
     fn name(&self) -> String {

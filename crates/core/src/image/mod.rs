@@ -1,10 +1,11 @@
 //! Bytes at an offset: a file or block device, memory, any reader, a slice of another image, an
 //! image with some blocks replaced.
 //!
-//! Every image answers from any thread at once and keeps no position. None caches: the kernel
+//! Every image answers from any thread at once and keeps no position. None here caches: the kernel
 //! caches files, the read engine caches decoded blocks.
 
 mod beginning;
+mod fetched;
 mod file;
 mod joined;
 mod memory;
@@ -13,6 +14,7 @@ mod reader;
 mod slice;
 
 pub use beginning::BeginningImage;
+pub use fetched::Fetched;
 pub use file::FileImage;
 pub use joined::JoinedImage;
 pub use memory::MemoryImage;
@@ -42,6 +44,17 @@ pub trait Image: Send + Sync {
     /// An image that does not know its holes answers with one run up to the end.
     fn next_data(&self, offset: u64) -> Result<Option<Range<u64>>> {
         Ok((offset < self.len()).then_some(offset..self.len()))
+    }
+
+    /// Takes a hint: these ranges will be read soon. An image that is far away fetches them at once,
+    /// in parallel; errors are left to the reads. A local image ignores it.
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        let _ = ranges;
+    }
+
+    /// Returns the transfers that its bytes have cost; `None` for a local image.
+    fn fetched(&self) -> Option<Fetched> {
+        None
     }
 
     /// Returns the image's name in messages, usually its path in quotes.

@@ -1,6 +1,6 @@
 //! An image with some of its blocks replaced, as by the changes in a journal.
 
-use crate::{Image, Result, usize_of};
+use crate::{Fetched, Image, Result, usize_of};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -146,6 +146,15 @@ impl Image for OverlayImage {
             _ if start < end => Some(start..end),
             data => data,
         })
+    }
+
+    /// Blocks that are replaced may lie elsewhere; a hint may be wrong.
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        self.base.will_read(ranges);
+    }
+
+    fn fetched(&self) -> Option<Fetched> {
+        self.base.fetched()
     }
 
     fn name(&self) -> String {

@@ -1,6 +1,6 @@
 //! An image within another one.
 
-use crate::{Error, Image, Result};
+use crate::{Error, Fetched, Image, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -52,6 +52,16 @@ impl Image for SliceImage {
         let found = self.whole.next_data(self.offset.saturating_add(offset))?;
         let within = |at: u64| at.saturating_sub(self.offset).min(self.len);
         Ok(found.map(|run| within(run.start)..within(run.end)).filter(|run| !run.is_empty()))
+    }
+
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        let place = |at: u64| self.offset.saturating_add(at.min(self.len));
+        let ranges: Vec<_> = ranges.iter().map(|range| place(range.start)..place(range.end)).collect();
+        self.whole.will_read(&ranges);
+    }
+
+    fn fetched(&self) -> Option<Fetched> {
+        self.whole.fetched()
     }
 
     fn name(&self) -> String {

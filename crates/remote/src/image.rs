@@ -1,0 +1,327 @@
+//! Image over the blocks of an object.
+
+use crate::blocks::{Block, Blocks};
+use crate::object::Object;
+use crate::opening::Beginning;
+use crate::options::RemoteOptions;
+use crate::plan::{BLOCK_LEN, blocks_of, requests};
+use crate::store::Entry;
+use crate::version::{Validator, Version};
+use packfs_core::{Error, Fetched, Image, Result, usize_of};
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Requests sent at once by one reader.
+const PARALLEL: usize = 8;
+/// Most blocks fetched for one read or hint at once.
+const BATCH_MAX: u64 = 256;
+/// Most blocks fetched ahead of a sequence of reads.
+const WINDOW_MAX: u64 = 128;
+
+/// An object on a server, as an image.
+pub struct RemoteImage {
+    object: Object,
+    version: Version,
+    state: Mutex<State>,
+    /// Notified when blocks came, or did not.
+    came: Condvar,
+    entry: Option<Entry>,
+}
+
+struct State {
+    blocks: Blocks,
+    /// Blocks that a thread is fetching.
+    in_flight: HashSet<u64>,
+    /// Block after the last that was fetched.
+    next: u64,
+    /// Blocks fetched ahead if the next fetch continues the last.
+    window: u64,
+}
+
+/// Blocks that this thread fetches; others wait for them.
+struct Claim<'a> {
+    image: &'a RemoteImage,
+    blocks: Vec<u64>,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut state = self.image.state();
+        for block in &self.blocks {
+            state.in_flight.remove(block);
+        }
+        self.image.came.notify_all();
+    }
+}
+
+impl RemoteImage {
+    /// Opens the object that a URL names: `http://`, `https://`, or `s3://BUCKET/KEY`.
+    ///
+    /// Errors: `Usage` for a wrong URL; `Io` if the server does not answer; `Failed` if it refuses
+    /// access, has no such object, or has no ranges.
+    pub fn open(url: &str, options: RemoteOptions) -> Result<Self> {
+        let object = Object::new(url, options)?;
+        let identity = object.origin.identity();
+        let cache = object.options.cache_dir.clone().filter(|_| object.options.cache_len > 0);
+        let limit = object.options.cache_len;
+        let known = cache.as_deref().and_then(|dir| Entry::newest(dir, &identity, limit));
+        if object.options.is_offline {
+            let Some((version, entry)) = known else {
+                let error = object.refused("it is not in the cache, and --offline is given");
+                return Err(error.hint("packfs cache ls lists what is there"));
+            };
+            return Ok(RemoteImage::new(object, version, Some(entry)));
+        }
+        let beginning = object.begin(known.as_ref().map(|(version, _)| version))?;
+        let Beginning { version, head, tail } = beginning;
+        let entry = match (known, cache) {
+            (Some((known, entry)), _) if known == version => Some(entry),
+            (_, Some(dir)) => Entry::create(&dir, &identity, &object.shown, &version, limit),
+            (_, None) => None,
+        };
+        let image = RemoteImage::new(object, version, entry);
+        image.keep(0, &head);
+        if let Some((start, bytes)) = tail {
+            image.keep(start, &bytes);
+        }
+        Ok(image)
+    }
+
+    fn new(object: Object, version: Version, entry: Option<Entry>) -> Self {
+        let state = State {
+            blocks: Blocks::new(object.options.memory_len),
+            in_flight: HashSet::new(),
+            next: u64::MAX,
+            window: 0,
+        };
+        RemoteImage { object, version, state: Mutex::new(state), came: Condvar::new(), entry }
+    }
+
+    /// Returns a warning for the user: a server that does not tell the version of the object.
+    pub fn warning(&self) -> Option<String> {
+        let is_blind = self.version.validator == Validator::Length && self.version.len > 0;
+        is_blind.then(|| {
+            format!(
+                "{}: the server sends neither ETag nor Last-Modified: a change of the image while it is open \
+                 is noticed only if its length changes",
+                self.object.shown
+            )
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the whole blocks of bytes at an offset.
+    fn keep(&self, start: u64, bytes: &[u8]) {
+        let end = start.saturating_add(bytes.len() as u64);
+        for number in start.div_ceil(BLOCK_LEN)..end.div_ceil(BLOCK_LEN) {
+            let range = self.range_of(number);
+            let part = range.start.saturating_sub(start)..range.end.saturating_sub(start);
+            if let Some(block) = bytes.get(usize_of(part.start)..usize_of(part.end)) {
+                self.state().blocks.insert(number, Block::from(block));
+                self.save(number, block);
+            }
+        }
+    }
+
+    fn save(&self, number: u64, block: &[u8]) {
+        if let Some(entry) = &self.entry {
+            entry.write(number, block);
+        }
+    }
+
+    /// Returns the place of a block, which is shorter at the end.
+    fn range_of(&self, number: u64) -> Range<u64> {
+        let start = number.saturating_mul(BLOCK_LEN).min(self.version.len);
+        start..start.saturating_add(BLOCK_LEN).min(self.version.len)
+    }
+
+    /// Returns blocks, fetching those that are missing.
+    fn blocks(&self, range: Range<u64>) -> Result<Vec<Block>> {
+        let mut found: Vec<Option<Block>> = range.clone().map(|_| None).collect();
+        loop {
+            let mut state = self.state();
+            let mut missing = Vec::new();
+            for (number, block) in range.clone().zip(&mut found) {
+                if block.is_none() {
+                    *block = state.blocks.get(number);
+                }
+                if block.is_none() {
+                    missing.push(number);
+                }
+            }
+            if missing.is_empty() {
+                return Ok(found.into_iter().flatten().collect());
+            }
+            let free: BTreeSet<u64> =
+                missing.iter().copied().filter(|number| !state.in_flight.contains(number)).collect();
+            if free.is_empty() {
+                // Whoever fetches them ends: each request has a time limit.
+                drop(self.came.wait(state).unwrap_or_else(PoisonError::into_inner));
+                continue;
+            }
+            let claim = self.claim(&mut state, free, true);
+            drop(state);
+            let (blocks, error) = self.bring(&claim.blocks);
+            for (number, block) in blocks {
+                let index = number.checked_sub(range.start).map(usize_of);
+                if let Some(place) = index.and_then(|index| found.get_mut(index)) {
+                    *place = Some(Arc::clone(&block));
+                }
+                self.state().blocks.insert(number, block);
+            }
+            let is_missing = |number: &u64| {
+                let index = number.checked_sub(range.start).map(usize_of);
+                index.and_then(|index| found.get(index)).is_some_and(Option::is_none)
+            };
+            if let Some(error) = error.filter(|_| claim.blocks.iter().any(is_missing)) {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Claims blocks, and those after them if they continue the last fetch: the further a sequence
+    /// goes, the more are fetched ahead.
+    fn claim<'a>(&'a self, state: &mut State, mut blocks: BTreeSet<u64>, ahead: bool) -> Claim<'a> {
+        if let (true, Some(&first), Some(&last)) = (ahead, blocks.first(), blocks.last()) {
+            let is_next = first == state.next;
+            let count = last.saturating_sub(first).saturating_add(1);
+            state.window =
+                if is_next { state.window.max(count).saturating_mul(2).min(WINDOW_MAX) } else { 0 };
+            let start = last.saturating_add(1);
+            let end = start.saturating_add(state.window).min(self.version.len.div_ceil(BLOCK_LEN));
+            let is_free = |number: &u64| !state.blocks.holds(*number) && !state.in_flight.contains(number);
+            blocks.extend((start..end).take_while(is_free));
+            state.next = blocks.last().map_or(u64::MAX, |last| last.saturating_add(1));
+        }
+        state.in_flight.extend(&blocks);
+        Claim { image: self, blocks: blocks.into_iter().collect() }
+    }
+
+    /// Brings blocks from the disk or the server. Some may come although others do not.
+    fn bring(&self, wanted: &[u64]) -> (Vec<(u64, Block)>, Option<Error>) {
+        let mut blocks = Vec::new();
+        let mut missing = Vec::new();
+        for &number in wanted {
+            match self.saved(number) {
+                Some(block) => blocks.push((number, block)),
+                None => missing.push(number),
+            }
+        }
+        if missing.is_empty() {
+            return (blocks, None);
+        }
+        if self.object.options.is_offline {
+            let error = self.object.refused("this part is not in the cache, and --offline is given");
+            return (blocks, Some(error));
+        }
+        self.object.counts.round();
+        let pieces = requests(missing);
+        let next = AtomicUsize::new(0);
+        let came = Mutex::new((Vec::new(), None));
+        let work = || {
+            while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let fetched = self.fetch(piece);
+                let mut came = came.lock().unwrap_or_else(PoisonError::into_inner);
+                match fetched {
+                    Ok(blocks) => came.0.extend(blocks),
+                    Err(error) => came.1 = Some(error),
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..pieces.len().min(PARALLEL) {
+                // Without another thread, this one does all.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        let (fetched, error) = came.into_inner().unwrap_or_else(PoisonError::into_inner);
+        blocks.extend(fetched);
+        (blocks, error)
+    }
+
+    fn saved(&self, number: u64) -> Option<Block> {
+        let entry = self.entry.as_ref()?;
+        let range = self.range_of(number);
+        let block = entry.read(number, usize_of(range.end.saturating_sub(range.start)))?;
+        self.object.counts.cached(block.len());
+        Some(block.into())
+    }
+
+    fn fetch(&self, piece: &Range<u64>) -> Result<Vec<(u64, Block)>> {
+        let last = self.range_of(piece.end.saturating_sub(1));
+        let range = self.range_of(piece.start).start..last.end;
+        let mut bytes = vec![0; usize_of(range.end.saturating_sub(range.start))];
+        self.object.fetch(&self.version, range.start, &mut bytes)?;
+        let blocks = bytes.chunks(usize_of(BLOCK_LEN));
+        Ok(piece
+            .clone()
+            .zip(blocks)
+            .map(|(number, block)| {
+                self.save(number, block);
+                (number, Block::from(block))
+            })
+            .collect())
+    }
+}
+
+impl Image for RemoteImage {
+    fn len(&self) -> u64 {
+        self.version.len
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let len = usize_of(self.version.len.saturating_sub(offset)).min(buf.len());
+        let mut done = 0;
+        while done < len {
+            let start = offset.saturating_add(done as u64);
+            let wanted = blocks_of(&(start..offset.saturating_add(len as u64)));
+            let batch = wanted.start..wanted.end.min(wanted.start.saturating_add(BATCH_MAX));
+            let mut skip = usize_of(start % BLOCK_LEN);
+            for block in self.blocks(batch)? {
+                let rest = buf.get_mut(done..len).unwrap_or_default();
+                let part = block.get(skip..).unwrap_or_default();
+                let count = part.len().min(rest.len());
+                if let (Some(to), Some(from)) = (rest.get_mut(..count), part.get(..count)) {
+                    to.copy_from_slice(from);
+                }
+                done = done.saturating_add(count);
+                skip = 0;
+            }
+        }
+        Ok(len)
+    }
+
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        let clipped = ranges.iter().map(|range| range.start.min(self.len())..range.end.min(self.len()));
+        let most = usize_of(BATCH_MAX.min(self.object.options.memory_len / BLOCK_LEN / 2));
+        let mut state = self.state();
+        let free = |number: &u64| !state.blocks.holds(*number) && !state.in_flight.contains(number);
+        let wanted: BTreeSet<u64> =
+            clipped.flat_map(|range| blocks_of(&range).filter(free).take(most)).take(most).collect();
+        if wanted.is_empty() {
+            return;
+        }
+        let claim = self.claim(&mut state, wanted, false);
+        drop(state);
+        // Errors are left to the reads.
+        let (blocks, _) = self.bring(&claim.blocks);
+        let mut state = self.state();
+        for (number, block) in blocks {
+            state.blocks.insert(number, block);
+        }
+    }
+
+    fn fetched(&self) -> Option<Fetched> {
+        Some(self.object.counts.fetched())
+    }
+
+    fn name(&self) -> String {
+        self.object.shown.clone()
+    }
+}

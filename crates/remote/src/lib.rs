@@ -1,0 +1,38 @@
+//! Images read where they are: by HTTP and from S3.
+//!
+//! [`RemoteImage`] is an [`packfs_core::Image`] over ranges of an object on a server. Its first two
+//! requests, sent together, bring the head and the tail of the object; later ones bring blocks of
+//! 64 KiB that are read, announced by [`packfs_core::Image::will_read`], or next in a sequence.
+//! Blocks are held in memory, and on disk in a [`Store`] that processes share.
+//!
+//! No byte is returned that is not of the version that was opened: each range is requested on the
+//! condition that the object is unchanged, and each answer is compared with the request.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
+)]
+
+mod answer;
+mod blocks;
+mod credentials;
+mod environment;
+mod fetch;
+mod headers;
+mod image;
+mod netrc;
+mod object;
+mod opening;
+mod options;
+mod origin;
+mod plan;
+mod retry;
+mod s3;
+mod store;
+mod transport;
+mod version;
+
+pub use environment::Environment;
+pub use image::RemoteImage;
+pub use options::{RemoteOptions, Retries, TimeLimits};
+pub use store::{Store, Stored, Verified};

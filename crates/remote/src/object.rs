@@ -1,0 +1,241 @@
+//! Requests for an object: redirects, repetition, and errors in words.
+
+use crate::answer::Answer;
+use crate::options::RemoteOptions;
+use crate::origin::{Origin, without_user};
+use crate::retry;
+use crate::transport::{Headers, Transport};
+use packfs_core::{Error, Fetched, Result, shown_place};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use url::Url;
+
+/// Most redirects on the way to an object.
+const REDIRECTS_MAX: usize = 5;
+
+/// Object on a server.
+pub(crate) struct Object {
+    pub(crate) origin: Origin,
+    /// URL in messages, without secrets.
+    pub(crate) shown: String,
+    pub(crate) options: RemoteOptions,
+    pub(crate) counts: Counts,
+    transport: Transport,
+    /// Place that redirects led to, where the next request goes at once.
+    redirected: Mutex<Option<Url>>,
+    /// Set once the object was found to be another one.
+    has_changed: AtomicBool,
+}
+
+/// The live counters.
+#[derive(Default)]
+pub(crate) struct Counts {
+    requests: AtomicU64,
+    rounds: AtomicU64,
+    bytes: AtomicU64,
+    retries: AtomicU64,
+    cached_bytes: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn round(&self) {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn received(&self, len: usize) {
+        self.bytes.fetch_add(len as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn cached(&self, len: usize) {
+        self.cached_bytes.fetch_add(len as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn fetched(&self) -> Fetched {
+        let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Fetched {
+            requests: get(&self.requests),
+            rounds: get(&self.rounds),
+            bytes: get(&self.bytes),
+            retries: get(&self.retries),
+            cached_bytes: get(&self.cached_bytes),
+        }
+    }
+}
+
+/// Attempt that failed.
+pub(crate) enum Failure {
+    /// Another attempt cannot help.
+    Final(Error),
+    /// Another attempt may help, after a wait that the server asks for.
+    Temporary { words: String, wait: Option<Duration>, has_progressed: bool },
+}
+
+impl Failure {
+    pub(crate) fn temporary(words: impl Into<String>) -> Self {
+        Failure::Temporary { words: words.into(), wait: None, has_progressed: false }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Final(error)
+    }
+}
+
+impl Object {
+    /// Parses a URL; no request is sent.
+    ///
+    /// Errors: `Usage`.
+    pub(crate) fn new(url: &str, options: RemoteOptions) -> Result<Self> {
+        let shown = shown_place(Path::new(url));
+        let transport = Transport::new(&options.limits, &options.environment)?;
+        let origin = Origin::parse(url, &shown, &options, &transport)?;
+        Ok(Object {
+            origin,
+            shown,
+            options,
+            counts: Counts::default(),
+            transport,
+            redirected: Mutex::default(),
+            has_changed: AtomicBool::new(false),
+        })
+    }
+
+    /// Repeats attempts until one succeeds, fails for good, or time or attempts are used up. Bytes
+    /// that arrive renew the attempts, not the time.
+    ///
+    /// Errors: `Io`, and those of attempts.
+    pub(crate) fn persist<T>(
+        &self,
+        action: impl Fn() -> String,
+        mut attempt: impl FnMut(Instant) -> Result<T, Failure>,
+    ) -> Result<T> {
+        let limits = self.options.limits;
+        let deadline = Instant::now().checked_add(limits.total).unwrap_or_else(Instant::now);
+        let (mut failed, mut all) = (0_u32, 0_u32);
+        loop {
+            if self.has_changed.load(Ordering::Relaxed) {
+                return Err(self.changed());
+            }
+            let (words, asked) = match attempt(deadline) {
+                Ok(done) => return Ok(done),
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Temporary { words, wait, has_progressed }) => {
+                    failed = if has_progressed { 1 } else { failed.saturating_add(1) };
+                    (words, wait)
+                }
+            };
+            all = all.saturating_add(1);
+            let wait = retry::wait(&self.options.retries, failed, asked);
+            let left = deadline.saturating_duration_since(Instant::now());
+            if failed >= self.options.retries.attempts || wait >= left {
+                let limit = if wait >= left {
+                    format!("within {} s", limits.total.as_secs_f32())
+                } else {
+                    format!("after {all} attempts")
+                };
+                let error = io::Error::new(io::ErrorKind::TimedOut, format!("{words} ({limit})"));
+                return Err(Error::io(action(), error));
+            }
+            self.counts.retries.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(wait);
+        }
+    }
+
+    /// Sends a request and follows redirects. Credentials go only to the host of the URL.
+    pub(crate) fn get(&self, headers: &Headers, deadline: Instant) -> Result<Answer, Failure> {
+        if let Some(url) = self.redirected().clone() {
+            let answer = self.get_once(&url, headers, deadline);
+            // An address that was signed expires; a host may be gone.
+            let is_stale =
+                answer.as_ref().map_or(true, |it| matches!(it.status, 401 | 403) || it.redirect().is_some());
+            if !is_stale {
+                return answer;
+            }
+            *self.redirected() = None;
+        }
+        let (mut url, mut own) = self.origin.request()?;
+        let first = url.clone();
+        for _ in 0..=REDIRECTS_MAX {
+            let all: Headers = own.iter().chain(headers).cloned().collect();
+            let answer = self.get_once(&url, &all, deadline)?;
+            let Some(place) = answer.redirect() else {
+                let is_kept = url != first && matches!(answer.status, 200 | 206);
+                *self.redirected() = is_kept.then_some(url);
+                return Ok(answer);
+            };
+            let next = self.next_place(&url, place)?;
+            if next.origin() != first.origin() {
+                own.clear();
+            }
+            url = next;
+        }
+        let error = self.refused(format!("more than {REDIRECTS_MAX} redirects"));
+        Err(error.hint("the server redirects in a circle").into())
+    }
+
+    fn next_place(&self, from: &Url, place: &str) -> Result<Url> {
+        let wrong = |why: &str| self.refused(format!("the server redirects {why}"));
+        let mut next = from.join(place).map_err(|_| wrong("to something that is no URL"))?;
+        without_user(&mut next);
+        match (from.scheme(), next.scheme()) {
+            ("https", "http") => Err(wrong("from https:// to http://")),
+            (_, "http" | "https") => Ok(next),
+            (_, other) => Err(wrong(&format!("to a URL of scheme {other:?}"))),
+        }
+    }
+
+    fn get_once(&self, url: &Url, headers: &Headers, deadline: Instant) -> Result<Answer, Failure> {
+        self.counts.requests.fetch_add(1, Ordering::Relaxed);
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.transport.get(url, headers, left).map_err(Failure::temporary)
+    }
+
+    fn redirected(&self) -> MutexGuard<'_, Option<Url>> {
+        self.redirected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the error for an object that is not the one that was opened. From then on, all
+    /// requests fail.
+    pub(crate) fn changed(&self) -> Error {
+        self.has_changed.store(true, Ordering::Relaxed);
+        let error = Error::failed(format!("cannot read {}: the image changed while it was open", self.shown));
+        error.hint("open it again; nothing read before is affected")
+    }
+
+    /// Returns an error for an answer that cannot be used.
+    pub(crate) fn refused(&self, why: impl std::fmt::Display) -> Error {
+        Error::failed(format!("cannot read {}: {why}", self.shown))
+    }
+
+    /// Returns the failure for an answer without bytes of the object.
+    pub(crate) fn failure(&self, answer: &Answer) -> Failure {
+        let status = answer.status;
+        if retry::is_temporary(status) {
+            let words = format!("the server answers with status {status}");
+            return Failure::Temporary { words, wait: answer.retry_after(), has_progressed: false };
+        }
+        let region = answer.header("x-amz-bucket-region");
+        let error = match status {
+            412 => self.changed(),
+            404 | 410 => self
+                .refused(format!("the server has no such object (status {status})"))
+                .hint("the path of a URL has upper and lower case letters, and %20 for a space"),
+            401 | 403 => self
+                .refused(format!("the server refuses access (status {status})"))
+                .hint(self.origin.access_hint()),
+            _ => self.refused(format!("the server answers with status {status}; 206 (a range) is needed")),
+        };
+        let error = match (&self.origin, region) {
+            (Origin::S3(object), Some(region)) if region != object.region() => error.hint(format!(
+                "the bucket is in region {}: AWS_REGION={0} selects it",
+                packfs_core::printable(region)
+            )),
+            _ => error,
+        };
+        Failure::Final(error)
+    }
+}

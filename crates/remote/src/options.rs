@@ -1,0 +1,101 @@
+//! Settings of remote images.
+
+use crate::environment::Environment;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Limit on the cache on disk, in bytes.
+const CACHE_LEN: u64 = 2 << 30;
+/// Blocks held in memory, in bytes.
+const MEMORY_LEN: u64 = 32 << 20;
+
+/// Settings of a remote image.
+#[derive(Clone, Debug)]
+pub struct RemoteOptions {
+    /// Folder of the cache on disk; `None`: no cache.
+    pub cache_dir: Option<PathBuf>,
+    /// Limit on the cache on disk in bytes; 0: no cache.
+    pub cache_len: u64,
+    /// Bytes of the object held in memory.
+    pub memory_len: u64,
+    /// Sends no request: only the cache is read.
+    pub is_offline: bool,
+    /// Repetition of failed requests.
+    pub retries: Retries,
+    /// Time limits.
+    pub limits: TimeLimits,
+    /// Source of credentials.
+    pub environment: Environment,
+}
+
+impl RemoteOptions {
+    /// Returns the defaults, with the cache in the user's cache directory.
+    pub fn new(environment: Environment) -> Self {
+        let limits = match environment.number("PACKFS_REMOTE_TIMEOUT") {
+            Some(seconds) => TimeLimits::within(Duration::from_secs(seconds.max(1))),
+            None => TimeLimits::default(),
+        };
+        RemoteOptions {
+            cache_dir: environment.cache_dir(),
+            cache_len: CACHE_LEN,
+            memory_len: MEMORY_LEN,
+            is_offline: false,
+            retries: Retries::default(),
+            limits,
+            environment,
+        }
+    }
+}
+
+/// Defaults, with the environment of this process.
+impl Default for RemoteOptions {
+    fn default() -> Self {
+        RemoteOptions::new(Environment::of_process())
+    }
+}
+
+/// Repetition of requests that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retries {
+    /// Attempts in a row that bring no byte.
+    pub attempts: u32,
+    /// Mean wait before the second attempt; it doubles before each further one.
+    pub first_wait: Duration,
+    /// Limit on a wait, also on one that a server asks for.
+    pub longest_wait: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Retries { attempts: 8, first_wait: Duration::from_millis(100), longest_wait: Duration::from_secs(15) }
+    }
+}
+
+/// Time limits of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLimits {
+    /// For name resolution and for the connection with its TLS, each.
+    pub connect: Duration,
+    /// For each wait for bytes of an answer.
+    pub read: Duration,
+    /// For a range with all its attempts.
+    pub total: Duration,
+}
+
+impl TimeLimits {
+    /// Returns the default limits, none of which exceeds `total`.
+    pub fn within(total: Duration) -> Self {
+        let limits = TimeLimits::default();
+        TimeLimits { connect: limits.connect.min(total), read: limits.read.min(total), total }
+    }
+}
+
+impl Default for TimeLimits {
+    fn default() -> Self {
+        TimeLimits {
+            connect: Duration::from_secs(10),
+            read: Duration::from_secs(30),
+            total: Duration::from_secs(120),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Objects in S3 and in stores with its interface.
+
+use crate::credentials::{Chain, Keys};
+use crate::environment::Environment;
+use crate::transport::{Headers, Transport};
+use packfs_core::{Error, Result};
+use rusty_s3::{Bucket, Credentials, S3Action, UrlStyle};
+use std::time::Duration;
+use url::Url;
+
+/// Time in which a signed address is valid. It is used at once, and clocks differ.
+const VALID_FOR: Duration = Duration::from_secs(900);
+
+/// Object in a bucket.
+pub(crate) struct S3Object {
+    bucket: Bucket,
+    key: String,
+    /// Header by which the requester pays, if the user wants to.
+    payer: Option<String>,
+    chain: Chain,
+}
+
+impl S3Object {
+    /// Parses `BUCKET/KEY`, with the endpoint and region of the environment.
+    ///
+    /// Errors: `Usage`.
+    pub(crate) fn parse(
+        rest: &str,
+        shown: &str,
+        environment: &Environment,
+        transport: &Transport,
+    ) -> Result<Self> {
+        let wrong = |why: String| Error::usage(format!("cannot open {shown}: {why}"));
+        let form = || wrong("a bucket and a key are needed".into()).hint("the form is s3://BUCKET/KEY");
+        let (name, key) = rest.split_once('/').ok_or_else(form)?;
+        if name.is_empty() || key.is_empty() || name.contains(['@', ':', '?', '#']) {
+            return Err(form());
+        }
+        let chain = Chain::new(environment, transport);
+        let region = chain.region().unwrap_or_else(|| "us-east-1".into());
+        let custom = environment.first(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]);
+        let endpoint = custom.clone().unwrap_or_else(|| format!("https://s3.{region}.amazonaws.com"));
+        let endpoint = Url::parse(&endpoint)
+            .map_err(|error| wrong(format!("the endpoint (AWS_ENDPOINT_URL) is no URL: {error}")))?;
+        // TLS certificates are for one label before the domain; other stores rarely have such names.
+        let is_path = custom.is_some() || name.contains('.');
+        let style = if is_path { UrlStyle::Path } else { UrlStyle::VirtualHost };
+        let bucket = Bucket::new(endpoint, style, name.to_owned(), region)
+            .map_err(|error| wrong(format!("wrong bucket or endpoint: {error}")))?;
+        Ok(S3Object { bucket, key: key.into(), payer: environment.get("AWS_REQUEST_PAYER"), chain })
+    }
+
+    /// Returns a signed address, or one without a signature if there are no credentials.
+    ///
+    /// Errors: those of finding credentials.
+    pub(crate) fn request(&self) -> Result<(Url, Headers)> {
+        let credentials = self.chain.keys()?.map(|keys: Keys| match keys.token {
+            Some(token) => Credentials::new_with_token(keys.key, keys.secret, token),
+            None => Credentials::new(keys.key, keys.secret),
+        });
+        let mut action = self.bucket.get_object(credentials.as_ref(), &self.key);
+        let mut headers = Headers::new();
+        if let Some(payer) = &self.payer {
+            action.headers_mut().insert("x-amz-request-payer", payer.as_str());
+            headers.push(("x-amz-request-payer", payer.clone()));
+        }
+        Ok((action.sign(VALID_FOR), headers))
+    }
+
+    pub(crate) fn identity(&self) -> String {
+        self.bucket.object_url(&self.key).as_str().to_owned()
+    }
+
+    pub(crate) fn region(&self) -> &str {
+        self.bucket.region()
+    }
+
+    pub(crate) fn access_hint(&self) -> String {
+        match self.chain.keys() {
+            Ok(Some(_)) => "the store refuses the credentials for this object".into(),
+            _ => "no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+                .into(),
+        }
+    }
+}

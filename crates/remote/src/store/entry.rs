@@ -1,0 +1,180 @@
+//! One file of the cache, open.
+
+use super::header::{HEADER_LEN, Header, WORD_LEN};
+use super::list::Store;
+use super::{file_name, prefix};
+use crate::plan::BLOCK_LEN;
+use crate::version::{Validator, Version};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::SystemTime;
+
+/// Part of the word of a block that is there.
+const MARK: u32 = 0x6b63_6170;
+
+/// File of a version of an object. A cache that fails is no error: reading goes on without it.
+pub(crate) struct Entry {
+    file: File,
+    header: Header,
+    dir: PathBuf,
+    limit: u64,
+    /// Bytes written since the cache was measured.
+    written: AtomicU64,
+    is_broken: AtomicBool,
+}
+
+impl Entry {
+    /// Opens the version of an object that was used last.
+    pub(crate) fn newest(dir: &Path, identity: &str, limit: u64) -> Option<(Version, Entry)> {
+        let start = prefix(identity);
+        let mut found = Store::at(dir).files().ok()?;
+        found.retain(|file| file.name.starts_with(&start));
+        found.sort_by_key(|file| file.used);
+        let file = found.pop()?;
+        let entry = Entry::open(dir, &file.name, limit).ok()?;
+        let wanted = Header::new(identity, "", entry.header.len, &entry.header.validator)?;
+        if entry.header.object != wanted.object {
+            return None;
+        }
+        let validator = Validator::ETag(entry.header.validator.clone());
+        Some((Version { len: entry.header.len, validator }, entry))
+    }
+
+    /// Opens or creates the file of a version. There is none for a version without a strong entity
+    /// tag, and none if the cache cannot be written.
+    pub(crate) fn create(
+        dir: &Path,
+        identity: &str,
+        url: &str,
+        version: &Version,
+        limit: u64,
+    ) -> Option<Entry> {
+        let Validator::ETag(tag) = &version.validator else { return None };
+        let header = Header::new(identity, url, version.len, tag)?;
+        let name = file_name(identity, tag);
+        let is_same = |entry: &Entry| {
+            (entry.header.object, entry.header.len, &entry.header.validator)
+                == (header.object, header.len, &header.validator)
+        };
+        if let Some(entry) = Entry::open(dir, &name, limit).ok().filter(is_same) {
+            return Some(entry);
+        }
+        Entry::create_file(dir, &name, header, limit).ok()
+    }
+
+    fn create_file(dir: &Path, name: &str, header: Header, limit: u64) -> io::Result<Entry> {
+        // Images may be private.
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        let nanos = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |it| it.as_nanos());
+        let temporary = dir.join(format!(".new-{}-{nanos}", std::process::id()));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary)?;
+        let made = file
+            .write_all_at(&header.bytes(), 0)
+            .and_then(|()| file.set_len(header.data_start().saturating_add(header.len)))
+            .and_then(|()| std::fs::rename(&temporary, dir.join(name)));
+        if let Err(error) = made {
+            // Nothing more can be done about it.
+            let _ = std::fs::remove_file(&temporary);
+            return Err(error);
+        }
+        let entry = Entry::of(file, header, dir, limit);
+        entry.make_room();
+        Ok(entry)
+    }
+
+    fn open(dir: &Path, name: &str, limit: u64) -> io::Result<Entry> {
+        let no_follow = rustix::fs::OFlags::NOFOLLOW.bits();
+        let flags = i32::try_from(no_follow).unwrap_or(0);
+        let path = dir.join(name);
+        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
+        let header = Header::read(&file)?;
+        // The time of the last use, by which files are evicted.
+        let _ = file.set_modified(SystemTime::now());
+        Ok(Entry::of(file, header, dir, limit))
+    }
+
+    fn of(file: File, header: Header, dir: &Path, limit: u64) -> Self {
+        let (written, is_broken) = (AtomicU64::new(0), AtomicBool::new(false));
+        Entry { file, header, dir: dir.into(), limit, written, is_broken }
+    }
+
+    /// Returns a block of this length if the cache has it.
+    pub(crate) fn read(&self, number: u64, len: usize) -> Option<Vec<u8>> {
+        read_block(&self.file, &self.header, number, len).ok().flatten()
+    }
+
+    /// Writes a block. A full disk, or any other error, ends the writing of this process.
+    pub(crate) fn write(&self, number: u64, block: &[u8]) {
+        if self.is_broken.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut word = [0; 8];
+        let (checksum, mark) = word.split_at_mut(4);
+        checksum.copy_from_slice(&crc32c::crc32c(block).to_le_bytes());
+        mark.copy_from_slice(&mark_of(number).to_le_bytes());
+        let written = self
+            .file
+            .write_all_at(block, block_at(&self.header, number))
+            .and_then(|()| self.file.write_all_at(&word, word_at(number)));
+        if written.is_err() {
+            self.is_broken.store(true, Ordering::Relaxed);
+        }
+        let len = block.len() as u64;
+        let all = self.written.fetch_add(len, Ordering::Relaxed).saturating_add(len);
+        if all >= self.limit / 16 {
+            self.written.store(0, Ordering::Relaxed);
+            self.make_room();
+        }
+    }
+
+    /// Evicts what was used longest ago. If this file alone is over the limit, nothing is added to
+    /// it.
+    fn make_room(&self) {
+        let _ = self.file.set_modified(SystemTime::now());
+        let left = Store::at(&self.dir).shrink(self.limit);
+        if left.is_ok_and(|left| left > self.limit) {
+            self.is_broken.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Reads a block, if it is there and its checksum matches.
+pub(super) fn read_block(
+    file: &File,
+    header: &Header,
+    number: u64,
+    len: usize,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut word = [0; 8];
+    file.read_exact_at(&mut word, word_at(number))?;
+    let (checksum, mark) = word.split_at(4);
+    if number >= header.blocks() || mark != mark_of(number).to_le_bytes() {
+        return Ok(None);
+    }
+    let mut block = vec![0; len];
+    file.read_exact_at(&mut block, block_at(header, number))?;
+    Ok(Some(block).filter(|block| crc32c::crc32c(block).to_le_bytes() == checksum))
+}
+
+/// True if the table says that a block is there.
+pub(super) fn is_marked(file: &File, number: u64) -> io::Result<bool> {
+    let mut mark = [0; 4];
+    file.read_exact_at(&mut mark, word_at(number).saturating_add(4))?;
+    Ok(mark == mark_of(number).to_le_bytes())
+}
+
+/// Mark of a block: a table of zeros, or one of another file, has none.
+fn mark_of(number: u64) -> u32 {
+    MARK ^ u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn word_at(number: u64) -> u64 {
+    HEADER_LEN.saturating_add(number.saturating_mul(WORD_LEN))
+}
+
+fn block_at(header: &Header, number: u64) -> u64 {
+    header.data_start().saturating_add(number.saturating_mul(BLOCK_LEN))
+}
