@@ -105,6 +105,7 @@ const HEADINGS: [(&str, &[&str]); 7] = [
         ],
     ),
     ("Resources", &["jobs", "memory", "sandbox"]),
+    ("Images at URLs", &["disk-cache", "offline"]),
 ];
 
 /// Headings of options that mean something else in one verb.
@@ -124,7 +125,9 @@ const EXCEPTIONS: [(&str, &str, &str); 12] = [
 ];
 
 /// Options that `-h` leaves out in every verb.
-const RARE: [&str; 27] = [
+const RARE: [&str; 29] = [
+    "disk-cache",
+    "offline",
     "outer",
     "magic",
     "magic-a",

@@ -81,6 +81,7 @@ verbs! {
     Repair(repair::Opts),
     Mount(Box<mount::Opts>),
     Umount(umount::Opts),
+    Cache(cache::Opts),
     #[command(name = "as")]
     As(names::AsOpts),
     InstallNames(names::InstallNamesOpts),

@@ -4,7 +4,9 @@ use crate::compressed;
 use crate::nested::Which;
 use crate::{Foreign, OpenOptions};
 use packfs_core::FileImage;
-use packfs_core::{Contents, Error, ErrorKind, Image, Limits, Progress, Result, ResultExt, Silent, escaped};
+use packfs_core::{
+    Contents, Error, ErrorKind, Image, Limits, Progress, Result, ResultExt, Silent, escaped, url_scheme,
+};
 use packfs_source::{Loaded, Shape, TarInput};
 use std::fs::File;
 use std::io::Read;
@@ -27,7 +29,7 @@ pub enum Source {
     Tar(PathBuf),
     /// A tar archive from standard input.
     TarStdin,
-    /// An image of a format that packfs reads.
+    /// An image of a format that packfs reads, in a file or at a URL.
     Image(PathBuf),
     /// A manifest: one line per entry.
     Manifest(PathBuf),
@@ -55,6 +57,10 @@ impl Source {
     pub fn detect_for(path: &Path, opening: &OpenOptions) -> Result<Self> {
         if path.as_os_str() == "-" {
             return Ok(Source::TarStdin);
+        }
+        // Opening reports what is there instead: this saves a round trip.
+        if url_scheme(path).is_some() {
+            return Ok(Source::Image(path.into()));
         }
         let metadata = std::fs::metadata(path).or_io(|| format!("cannot read {path:?}"))?;
         let file_type = metadata.file_type();

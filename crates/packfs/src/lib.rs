@@ -100,6 +100,7 @@ mod open_with;
 mod opened;
 #[cfg(feature = "pack")]
 mod pack;
+mod place;
 mod resolve;
 #[cfg(feature = "scan")]
 mod scan;
@@ -137,7 +138,7 @@ pub use packfs_core::{
     FileImage, FileType, Goal, Image, ImagePath, IntoImagePath, LIMITS, Limit, LimitRow, Limits, Loss,
     MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, Owner, Progress, ReaderImage, Result, ResultExt,
     Silent, SliceImage, Stage, Timestamp, Tree, TreeBuilder, WithoutWarnings, Xattrs, acts_on_terminals,
-    escaped, printable, processor_count,
+    escaped, printable, processor_count, shown_place, url_scheme, without_secrets,
 };
 pub use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, FormatInfo, InnerImage,
@@ -205,6 +206,12 @@ pub mod read {
     pub use packfs_read::{
         Counters, Faults, FileReader, LoadedVolume, PageNeighbours, Piece, ReadEngine, ReadOptions, Wanted,
     };
+}
+
+/// Images at URLs: their options, and their cache.
+#[cfg(feature = "remote")]
+pub mod remote {
+    pub use packfs_remote::{Environment, RemoteOptions, Retries, Store, Stored, TimeLimits, Verified};
 }
 
 /// Unpacking, tar archives, lists.

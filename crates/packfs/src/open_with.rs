@@ -2,7 +2,7 @@
 
 use crate::nested::{self, Layer};
 use crate::{OpenOptions, Opened};
-use packfs_core::{Error, FileImage, Image, Result};
+use packfs_core::{Error, Image, Result};
 use packfs_format::{Format, OpenOption, Opening};
 use packfs_read::CountedImage;
 use std::path::{Path, PathBuf};
@@ -72,12 +72,10 @@ impl OpenWith {
         format: &dyn Format,
         layers: &[Layer],
         counted: &Arc<CountedImage>,
+        places: &OpenOptions,
     ) -> Result<(Opening, Vec<String>)> {
         let open = |paths: &[PathBuf]| -> Result<Vec<Arc<dyn Image>>> {
-            paths
-                .iter()
-                .map(|path| Ok(counted.beside(Arc::new(FileImage::open(path)?)) as Arc<dyn Image>))
-                .collect()
+            paths.iter().map(|path| Ok(counted.beside(places.bytes_at(path)?) as Arc<dyn Image>)).collect()
         };
         let mut warnings = Vec::new();
         let is_taken = |option: &OpenOption| {

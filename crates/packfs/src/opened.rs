@@ -6,7 +6,7 @@ use crate::open_with::OpenWith;
 use crate::resolve::{LastLink, resolve};
 use crate::walk::Walk;
 use crate::watcher::Watcher;
-use packfs_core::{BeginningImage, FileImage, MemoryImage, ReaderImage, SliceImage};
+use packfs_core::{BeginningImage, MemoryImage, ReaderImage, SliceImage};
 use packfs_core::{
     Error, ErrorKind, Image, ImagePath, IntoImagePath, Limit, Limits, Progress, Result, ResultExt,
 };
@@ -19,8 +19,9 @@ use std::sync::Arc;
 /// Bytes of a hole written at a time.
 const ZEROS_LEN: usize = 64 << 10;
 
-/// Opens an image, whatever its format. See [`OpenOptions`] for an image that does not begin at the
-/// start of its file.
+/// Opens an image, whatever its format, in a file, on a block device, or at a URL (`http://`,
+/// `https://`, `s3://BUCKET/KEY`). See [`OpenOptions`] for an image that does not begin at the start
+/// of its file.
 ///
 /// Errors: `Io` if it cannot be read, `Unsupported` if no format knows it, `Corrupt` if what
 /// describes the whole is damaged.
@@ -72,6 +73,8 @@ pub struct OpenOptions {
     pub(crate) which: Which,
     pub(crate) magic: Option<Vec<u8>>,
     pub(crate) read: ReadOptions,
+    #[cfg(feature = "remote")]
+    pub(crate) remote: packfs_remote::RemoteOptions,
     watcher: Watcher,
 }
 
@@ -117,6 +120,14 @@ impl OpenOptions {
     #[must_use]
     pub fn outermost(mut self) -> Self {
         self.which = Which::Outermost;
+        self
+    }
+
+    /// Sets the options of images at URLs: cache, credentials, time limits.
+    #[cfg(feature = "remote")]
+    #[must_use]
+    pub fn remote(mut self, options: packfs_remote::RemoteOptions) -> Self {
+        self.remote = options;
         self
     }
 
@@ -193,7 +204,8 @@ impl OpenOptions {
     ///
     /// Errors: as [`open`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Opened> {
-        self.open_image(Arc::new(FileImage::open(path.as_ref())?))
+        let (image, warnings) = self.bytes_with_warnings(path.as_ref())?;
+        Ok(self.open_image(image)?.within(warnings))
     }
 
     /// Opens an image that is in memory.
@@ -251,7 +263,7 @@ impl OpenOptions {
             return Err(Foreign::refuse(&image));
         };
         let counted = CountedImage::new(Arc::clone(&image));
-        let (opening, mut warnings) = self.with.opening(format, &layers, &counted)?;
+        let (opening, mut warnings) = self.with.opening(format, &layers, &counted, self)?;
         let volume = format.open_with(Arc::clone(&counted) as Arc<dyn Image>, opening)?;
         if let Some(fault) = volume.fault().filter(|_| !self.read.ignore_checksum) {
             return Err(fault);

@@ -147,7 +147,9 @@ impl Object {
 
     /// Sends a request and follows redirects. Credentials go only to the host of the URL.
     pub(crate) fn get(&self, headers: &Headers, deadline: Instant) -> Result<Answer, Failure> {
-        if let Some(url) = self.redirected().clone() {
+        // Not in the condition: the lock would last as long as the request.
+        let known = self.redirected().clone();
+        if let Some(url) = known {
             let answer = self.get_once(&url, headers, deadline);
             // An address that was signed expires; a host may be gone.
             let is_stale =

@@ -10,7 +10,7 @@
 mod calls;
 mod files;
 
-use packfs_core::{Error, Result};
+use packfs_core::{Error, Result, url_scheme};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -22,6 +22,7 @@ pub struct Sandbox {
     name_in: Vec<PathBuf>,
     scratch: Vec<PathBuf>,
     system_v: bool,
+    reads_url: bool,
 }
 
 /// Restrictions that were applied.
@@ -66,7 +67,9 @@ impl Sandbox {
     /// opening it fails anyway.
     #[must_use]
     pub fn read(mut self, path: impl Into<PathBuf>) -> Self {
-        self.read.push(path.into());
+        let path = path.into();
+        self.reads_url |= url_scheme(&path).is_some();
+        self.read.push(path);
         self
     }
 
@@ -102,9 +105,13 @@ impl Sandbox {
     /// Drops all other access, as far as the kernel can enforce it; returns the restrictions
     /// applied.
     ///
-    /// Errors: `Io` for a missing directory; `Failed` if the kernel refuses a supported
+    /// Errors: `Usage` if a URL is to be read; `Io` for a missing directory; `Failed` if the kernel refuses a supported
     /// restriction.
     pub fn apply(&self) -> Result<Applied> {
+        if self.reads_url {
+            let error = Error::usage("cannot read a URL in a sandbox, which closes the network");
+            return Err(error.hint("omit --sandbox, or download the image first"));
+        }
         let no_landlock = files::restrict(self)?;
         // Last, because it blocks calls that Landlock needs.
         let no_seccomp = calls::restrict(self)?;

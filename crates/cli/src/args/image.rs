@@ -7,6 +7,7 @@ use crate::out::{json, report, text};
 use packfs::sink::Pattern;
 use packfs::{OpenOptions, Opened, Result};
 use packfs_sandbox::Sandbox;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +16,9 @@ use std::path::PathBuf;
 /// The image that is read.
 #[derive(clap::Args)]
 pub struct ImageInput {
-    /// Image to read: a file or a block device
+    /// Image to read: a file, a block device, or a URL
+    ///
+    /// URLs are http://, https://, and s3://BUCKET/KEY.
     #[arg(value_name = "IMAGE")]
     pub image: PathBuf,
 
@@ -73,6 +76,14 @@ impl ImageInput {
             let is_compressed = self.options(0).is_compressed(&self.image);
             reach(if is_compressed { sandbox.scratch(packfs::temporary_folder()) } else { sandbox })
         })
+    }
+
+    /// Returns the path or URL for documents, without secrets.
+    pub fn shown(&self) -> Cow<'_, str> {
+        match packfs::without_secrets(&self.image) {
+            Cow::Borrowed(path) => path.to_string_lossy(),
+            Cow::Owned(path) => Cow::Owned(path.to_string_lossy().into_owned()),
+        }
     }
 
     /// Options to open the image.

@@ -4,6 +4,7 @@ mod image;
 mod layers;
 mod limits;
 mod nested;
+mod remote;
 mod sandbox;
 mod text_file;
 
@@ -11,5 +12,6 @@ pub use image::{ImageInput, patterns};
 pub use layers::{LayerArgs, LayersOfTwo};
 pub use limits::LimitArgs;
 pub use nested::{Magic, NestedArgs, parse_magic};
+pub use remote::{RemoteArgs, store};
 pub use sandbox::{SandboxArg, reading};
 pub use text_file::read_text;

@@ -1,6 +1,6 @@
 //! Choice among images nested in each other.
 
-use crate::args::LayerArgs;
+use crate::args::{LayerArgs, RemoteArgs};
 use crate::out::listed::listed;
 use packfs::OpenOptions;
 use std::path::PathBuf;
@@ -35,6 +35,9 @@ pub struct NestedArgs {
 
     #[command(flatten)]
     layers: LayerArgs,
+
+    #[command(flatten)]
+    remote: RemoteArgs,
 }
 
 /// First four bytes of an image.
@@ -78,7 +81,7 @@ impl NestedArgs {
 
     /// Opens what was asked for.
     pub fn apply(&self, options: OpenOptions) -> OpenOptions {
-        let options = self.layers.apply(options);
+        let options = self.remote.apply(self.layers.apply(options));
         let options = if self.ignore_checksum { options.ignore_checksum() } else { options };
         let options = match self.magic {
             Some(magic) => options.magic(magic),

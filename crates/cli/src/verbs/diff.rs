@@ -2,7 +2,7 @@
 
 use crate::args::{LayersOfTwo, LimitArgs};
 use crate::args::{Magic, parse_magic};
-use crate::args::{SandboxArg, reading};
+use crate::args::{RemoteArgs, SandboxArg, reading};
 use crate::out::json::{self, Array, Bytes};
 use crate::out::listed::listed;
 use crate::out::report::Out;
@@ -134,6 +134,9 @@ pub struct Opts {
     sandbox: SandboxArg,
 
     #[command(flatten)]
+    remote: RemoteArgs,
+
+    #[command(flatten)]
     limits: LimitArgs,
 }
 
@@ -188,7 +191,7 @@ impl Opts {
             let opening = if self.ignore_checksum { opening.ignore_checksum() } else { opening };
             let opening = devices.iter().fold(opening.offset(offset), OpenOptions::device);
             let opening = part.iter().fold(opening, OpenOptions::part);
-            magic.into_iter().fold(opening, OpenOptions::magic)
+            self.remote.apply(magic.into_iter().fold(opening, OpenOptions::magic))
         };
         [
             layers_a.apply(opening(&self.device_a, self.offset_a, &self.part_a, self.magic_a)),

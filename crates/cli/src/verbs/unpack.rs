@@ -132,6 +132,10 @@ impl Opts {
     /// Makes the directory before the way to it is closed, unless the image cannot be read anyway.
     fn make_dir(&self) -> Result<()> {
         let image = &self.input.image;
+        if packfs::url_scheme(image).is_some() {
+            // The sandbox refuses it.
+            return Ok(());
+        }
         std::fs::metadata(image).or_io(|| format!("cannot read {image:?}"))?;
         match std::fs::DirBuilder::new().mode(0o700).create(&self.dir) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {

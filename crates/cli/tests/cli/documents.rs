@@ -224,6 +224,10 @@ fn integrity(fixture: &Fixture, schema: &mut Schema) {
     fixture.run(["sign", "--new-key", "key", "--no-password", "-q"]).done();
     fixture.run(["sign", "-s", "key", "root.sqfs", "-q"]).done();
     schema.check("verify", &fixture.run(["verify", "-p", "key.pub", "root.sqfs", "--json"]).json());
+    let server = packfs_testkit::RangeServer::new(fixture.bytes("root.sqfs"));
+    fixture.run(["ls", &server.url("/image")]).done();
+    schema.check("cache", &fixture.run(["cache", "ls", "--json"]).json());
+    schema.check("cache", &fixture.run(["cache", "verify", "--json"]).json());
     // A finding that is no failure: a hash tree at the end of the image.
     fixture.run(["verity", "root.sqfs", "-q"]).done();
     schema.check("check", &fixture.run(["check", "root.sqfs", "--json"]).json());

@@ -145,7 +145,7 @@ impl Fixture {
         if let Some(channel) = std::env::var_os(CHANNEL).filter(|_| is_served) {
             command.arg("--channel").arg(channel);
         }
-        command.env_remove("SOURCE_DATE_EPOCH").env("TZ", "UTC");
+        command.env_remove("SOURCE_DATE_EPOCH").env("TZ", "UTC").env("XDG_CACHE_HOME", self.path(".cache"));
         command
     }
 

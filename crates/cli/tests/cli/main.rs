@@ -34,6 +34,7 @@ mod names;
 mod packing;
 mod reading;
 mod recovery;
+mod remote;
 mod sandboxed;
 mod several;
 mod sharding;

@@ -7,7 +7,8 @@
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::open::Geometry;
-use packfs_core::{Error, Image, Result, usize_of};
+use packfs_core::{Error, Fetched, Image, Result, usize_of};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Files are joined at multiples of this: the largest block.
@@ -81,6 +82,20 @@ impl Joined {
             }
         }
         Ok(len)
+    }
+
+    /// Tells each file which of its ranges will be read.
+    pub(crate) fn will_read(&self, ranges: &[Range<u64>]) {
+        for part in &self.parts {
+            let own = |at: u64| at.saturating_sub(part.start).min(part.image.len());
+            let own: Vec<_> = ranges.iter().map(|range| own(range.start)..own(range.end)).collect();
+            part.image.will_read(&own);
+        }
+    }
+
+    /// Returns the transfers of the first file.
+    pub(crate) fn fetched(&self) -> Option<Fetched> {
+        self.parts.first().and_then(|part| part.image.fetched())
     }
 
     /// The name of the first file.

@@ -16,6 +16,9 @@ const SUPER_BLOCK_END: u64 = EROFS_SUPER_OFFSET + SUPER_BLOCK_LEN as u64;
 /// Length of one of its extension slots.
 const SLOT_LEN: u64 = EROFS_SB_EXTSLOT_SIZE as u64;
 
+/// Assumed length of an inode with its extended attributes and map of clusters, for a hint.
+const INODE_LEN_HINT: u64 = 64;
+
 /// One row of the device table.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
@@ -146,6 +149,9 @@ impl Geometry {
             devices: Vec::new(),
             devices_at: 0,
         };
+        let inodes_len = super_block.inos.get().saturating_mul(INODE_LEN_HINT);
+        // Most writers put inodes there, one after the other.
+        image.will_read(&[geometry.meta_at..geometry.meta_at.saturating_add(inodes_len)]);
         geometry.read_special_nids(place)?;
         geometry.read_codecs(image, place)?;
         geometry.read_devices(image, place)?;

@@ -13,7 +13,7 @@ use crate::open::Geometry;
 use crate::raw::{LongPrefix, RawInode};
 use crate::windows::Windows;
 use packfs_codec::BlockRef;
-use packfs_core::{FileType, Image, Result, range_at, usize_of};
+use packfs_core::{Fetched, FileType, Image, Result, range_at, usize_of};
 use packfs_format::{Extent, ExtentFrom, SortedDirs, crc32c};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex};
@@ -200,6 +200,14 @@ impl Image for Reader {
             }
             _ => self.read_space(offset, buf),
         }
+    }
+
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        self.joined.will_read(ranges);
+    }
+
+    fn fetched(&self) -> Option<Fetched> {
+        self.joined.fetched()
     }
 
     fn name(&self) -> String {

@@ -86,7 +86,7 @@ fn short_and_empty_objects_are_images_too() {
         let server = RangeServer::new(bytes.clone());
         let image = open(&server).unwrap();
         assert_eq!((image.len(), read(&image, 0, len + 10).unwrap()), (len as u64, bytes), "{len}");
-        assert_eq!(read(&image, len, 1).unwrap(), []);
+        assert!(read(&image, len, 1).unwrap().is_empty());
         assert_eq!(image.read_at(u64::MAX, &mut [0]).unwrap(), 0);
         assert_eq!(image.warning(), None);
     }

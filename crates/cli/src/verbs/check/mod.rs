@@ -8,7 +8,6 @@ use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use hints::Hints;
 use owo_colors::OwoColorize;
-use packfs::FileImage;
 use packfs::check::{self, ContentReport};
 use packfs::integrity;
 use packfs::{
@@ -102,6 +101,11 @@ impl Opts {
         // What they say is among the findings.
         self.input.nested = self.input.nested.in_spite_of_checksums();
         let mut found = Found::default();
+        if self.repair_hints && packfs::url_scheme(&self.input.image).is_some() {
+            return Err(Error::usage(
+                "cannot look for recovery data beside a URL; --repair-hints needs a file",
+            ));
+        }
         self.input.enter_sandbox(|sandbox| match self.repair_hints {
             true => sandbox.read(integrity::recovery_path(&self.input.image)),
             false => sandbox,
@@ -212,8 +216,8 @@ impl Opts {
 /// A dm-verity hash tree at the end of the file is no part of the image: where it begins, and what
 /// is said of it.
 fn appended_tree(input: &ImageInput) -> Result<Option<(u64, Finding)>> {
-    let image = FileImage::open(&input.image)?;
-    let found = integrity::find_appended(&image)?.filter(|(at, _)| *at > input.offset);
+    let image = input.options(0).bytes_at(&input.image)?;
+    let found = integrity::find_appended(&*image)?.filter(|(at, _)| *at > input.offset);
     Ok(found.map(|(at, params)| {
         let fault = format!(
             "a dm-verity hash tree of {} bytes, {}, which verity --verify checks",

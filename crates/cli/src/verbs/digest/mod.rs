@@ -128,6 +128,8 @@ struct Asked {
 impl Asked {
     fn new(path: PathBuf, opening: &OpenOptions, digest: Option<TreeDigest>) -> Result<Self> {
         let source = Source::detect_for(&path, opening)?;
+        // From here on, it is only shown.
+        let path = packfs::without_secrets(&path).into_owned();
         Ok(Asked { path, source, digest })
     }
 }

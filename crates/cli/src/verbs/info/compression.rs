@@ -32,7 +32,7 @@ pub fn run(input: &ImageInput, more: &[PathBuf], as_json: bool) -> Outcome {
     }
     if as_json {
         let document = |(path, compression): &(&PathBuf, Compression)| Compressed {
-            image: Cow::Owned(path.to_string_lossy().into_owned()),
+            image: Cow::Owned(packfs::without_secrets(path).to_string_lossy().into_owned()),
             compression: compression.clone(),
         };
         let documents: Vec<Compressed<'_>> = documents.iter().map(document).collect();
@@ -43,7 +43,10 @@ pub fn run(input: &ImageInput, more: &[PathBuf], as_json: bool) -> Outcome {
     for (index, (path, compression)) in documents.iter().enumerate() {
         if documents.len() > 1 {
             let gap = if index > 0 { "\n" } else { "" };
-            out.line(format_args!("{gap}{}", packfs::printable(&path.to_string_lossy()).bold()))?;
+            out.line(format_args!(
+                "{gap}{}",
+                packfs::printable(&packfs::without_secrets(path).to_string_lossy()).bold()
+            ))?;
         }
         print(compression, &mut out)?;
     }

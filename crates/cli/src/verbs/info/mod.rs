@@ -14,7 +14,6 @@ use crate::out::{Outcome, report, text};
 pub use compression::Compressed;
 use counts::Counts;
 use owo_colors::OwoColorize;
-use packfs::FileImage;
 use packfs::source::{self, Shape};
 use packfs::{
     Error, FactValue, Facts, Image, Layer, Opened, Result, ResultExt, Silent, Source, SpaceOwner, Timestamp,
@@ -166,9 +165,11 @@ impl Opts {
         let output = Output::open(Some(page).filter(|page| *page != Path::new("-")))?;
         let opened = self.input.open_reaching(0, |sandbox| output.reach(sandbox))?;
         let facts = opened.volume().facts()?;
-        let mut words = vec![("image".to_owned(), image.to_string_lossy().into_owned())];
+        let mut words =
+            vec![("image".to_owned(), packfs::without_secrets(image).to_string_lossy().into_owned())];
         words.extend(facts.0.iter().map(|fact| (fact.label.to_owned(), value_text(&fact.value))));
-        let title = image.file_name().unwrap_or(image.as_os_str()).to_string_lossy();
+        let shown = packfs::without_secrets(image);
+        let title = shown.file_name().unwrap_or(shown.as_os_str()).to_string_lossy();
         let html = packfs_page::treemap::html(&opened, &title, &words)?;
         output.write(|out| out.write_all(html.as_bytes()).or_io(report::cannot_write))
     }
@@ -176,7 +177,7 @@ impl Opts {
     /// Length of the image and of the devices that hold its data, in bytes.
     fn stored_len(&self, opened: &Opened) -> u64 {
         let own = opened.volume().image_len().unwrap_or(u64::MAX).min(opened.image().len());
-        let devices = self.input.device.iter().filter_map(|path| FileImage::open(path).ok());
+        let devices = self.input.device.iter().filter_map(|path| self.input.options(0).bytes_at(path).ok());
         devices.fold(own, |len, device| len.saturating_add(device.len()))
     }
 
@@ -188,7 +189,7 @@ impl Opts {
         space: &'a [SpaceOwner],
     ) -> Document<'a> {
         Document {
-            image: self.input.image.to_string_lossy(),
+            image: self.input.shown(),
             format: opened.format().name(),
             size: opened.image().len(),
             counts: counts.map(counts::CountRow::from),

@@ -5,8 +5,8 @@ use crate::out::json;
 use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use owo_colors::OwoColorize;
-use packfs::{FileImage, SliceImage};
-use packfs::{Found, Image, Result, ScanOptions, Silent, printable};
+use packfs::SliceImage;
+use packfs::{Found, Result, ScanOptions, Silent, printable};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Searches, and prints what was found. Finding nothing is no failure.
 pub fn run(input: &ImageInput, nested: bool, as_json: bool) -> Outcome {
     input.enter_sandbox(|sandbox| sandbox)?;
-    let file: Arc<dyn Image> = Arc::new(FileImage::open(&input.image)?);
+    let file = input.options(0).bytes_at(&input.image)?;
     let len = file.len();
     let image = match input.offset {
         0 => file,
@@ -25,7 +25,7 @@ pub fn run(input: &ImageInput, nested: bool, as_json: bool) -> Outcome {
     // What is printed is to be given to `--offset`.
     found.iter_mut().for_each(|found| found.offset += input.offset);
     if as_json {
-        json::print(&Scanned { image: input.image.to_string_lossy(), size: len, found: &found })?;
+        json::print(&Scanned { image: input.shown(), size: len, found: &found })?;
     } else {
         print(&found)?;
     }
