@@ -8,7 +8,7 @@ use clap::{Arg, Command};
 use packfs::LIMITS;
 
 /// Options below each heading, by their long names. Others stand below "Options".
-const HEADINGS: [(&str, &[&str]); 7] = [
+const HEADINGS: [(&str, &[&str]); 8] = [
     (
         "Source",
         &[

@@ -16,8 +16,8 @@ use counts::Counts;
 use owo_colors::OwoColorize;
 use packfs::source::{self, Shape};
 use packfs::{
-    Error, FactValue, Facts, Image, Layer, Opened, Result, ResultExt, Silent, Source, SpaceOwner, Timestamp,
-    Tree, printable,
+    Error, FactValue, Facts, Layer, Opened, Result, ResultExt, Silent, Source, SpaceOwner, Timestamp, Tree,
+    printable,
 };
 #[cfg(test)]
 pub use scan::Scanned;
