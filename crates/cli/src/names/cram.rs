@@ -55,7 +55,7 @@ fn answered(name: &str, given: &Given, rows: &[Row]) -> bool {
         let operands = if name == "fsck.cramfs" {
             "[options] <file>"
         } else {
-            "[-h] [-v] [-b blksize] [-e edition] [-N endian] [-n name] dirname outfile"
+            "[-h] [-v] [-b blksize] [-e edition] [-N endian] [-n name]\n  dirname outfile"
         };
         print!("\nUsage:\n {name} {operands}\n\n{}", usage::table(&[rows]));
     }
