@@ -160,7 +160,7 @@ impl RemoteImage {
             let free: BTreeSet<u64> =
                 missing.iter().copied().filter(|number| !state.in_flight.contains(number)).collect();
             if free.is_empty() {
-                // Whoever fetches them ends: each request has a time limit.
+                // The fetching thread ends: each request has a time limit.
                 drop(self.came.wait(state).unwrap_or_else(PoisonError::into_inner));
                 continue;
             }

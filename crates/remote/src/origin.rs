@@ -31,8 +31,7 @@ impl Origin {
             "s3" => Ok(Origin::S3(Box::new(S3Object::parse(rest, shown, &options.environment, transport)?))),
             other => {
                 let error = Error::usage(format!("cannot open {shown}: unknown scheme {other:?}"));
-                Err(error
-                    .hint("known are http://, https://, and s3://BUCKET/KEY; ./ before the name of a file"))
+                Err(error.hint("known: http://, https://, s3://BUCKET/KEY; ./ before the name of a file"))
             }
         }
     }

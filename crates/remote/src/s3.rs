@@ -31,7 +31,7 @@ impl S3Object {
         transport: &Transport,
     ) -> Result<Self> {
         let wrong = |why: String| Error::usage(format!("cannot open {shown}: {why}"));
-        let form = || wrong("a bucket and a key are needed".into()).hint("the form is s3://BUCKET/KEY");
+        let form = || wrong("a bucket and a key are needed".into()).hint("form: s3://BUCKET/KEY");
         let (name, key) = rest.split_once('/').ok_or_else(form)?;
         if name.is_empty() || key.is_empty() || name.contains(['@', ':', '?', '#']) {
             return Err(form());
@@ -39,10 +39,11 @@ impl S3Object {
         let chain = Chain::new(environment, transport);
         let region = chain.region().unwrap_or_else(|| "us-east-1".into());
         let custom = environment.first(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]);
-        let endpoint = custom.clone().unwrap_or_else(|| format!("https://s3.{region}.amazonaws.com"));
+        let default = || format!("https://s3.{region}.amazonaws.com");
+        let endpoint = custom.clone().unwrap_or_else(default);
         let endpoint = Url::parse(&endpoint)
             .map_err(|error| wrong(format!("the endpoint (AWS_ENDPOINT_URL) is no URL: {error}")))?;
-        // TLS certificates are for one label before the domain; other stores rarely have such names.
+        // TLS certificates are for one label before the domain; other stores rarely have them.
         let is_path = custom.is_some() || name.contains('.');
         let style = if is_path { UrlStyle::Path } else { UrlStyle::VirtualHost };
         let bucket = Bucket::new(endpoint, style, name.to_owned(), region)

@@ -105,8 +105,8 @@ impl Sandbox {
     /// Drops all other access, as far as the kernel can enforce it; returns the restrictions
     /// applied.
     ///
-    /// Errors: `Usage` if a URL is to be read; `Io` for a missing directory; `Failed` if the kernel refuses a supported
-    /// restriction.
+    /// Errors: `Usage` if a URL is to be read; `Io` for a missing directory; `Failed` if the kernel
+    /// refuses a supported restriction.
     pub fn apply(&self) -> Result<Applied> {
         if self.reads_url {
             let error = Error::usage("cannot read a URL in a sandbox, which closes the network");

@@ -1,9 +1,9 @@
 //! One file of the cache, open.
 
-use super::header::{HEADER_LEN, Header, WORD_LEN};
+use super::blocks::{read_block, write_block};
+use super::header::Header;
 use super::list::Store;
 use super::{file_name, prefix};
-use crate::plan::BLOCK_LEN;
 use crate::version::{Validator, Version};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -11,9 +11,6 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
-
-/// Part of the word of a block that is there.
-const MARK: u32 = 0x6b63_6170;
 
 /// File of a version of an object. A cache that fails is no error: reading goes on without it.
 pub(crate) struct Entry {
@@ -111,15 +108,7 @@ impl Entry {
         if self.is_broken.load(Ordering::Relaxed) {
             return;
         }
-        let mut word = [0; 8];
-        let (checksum, mark) = word.split_at_mut(4);
-        checksum.copy_from_slice(&crc32c::crc32c(block).to_le_bytes());
-        mark.copy_from_slice(&mark_of(number).to_le_bytes());
-        let written = self
-            .file
-            .write_all_at(block, block_at(&self.header, number))
-            .and_then(|()| self.file.write_all_at(&word, word_at(number)));
-        if written.is_err() {
+        if write_block(&self.file, &self.header, number, block).is_err() {
             self.is_broken.store(true, Ordering::Relaxed);
         }
         let len = block.len() as u64;
@@ -139,42 +128,4 @@ impl Entry {
             self.is_broken.store(true, Ordering::Relaxed);
         }
     }
-}
-
-/// Reads a block, if it is there and its checksum matches.
-pub(super) fn read_block(
-    file: &File,
-    header: &Header,
-    number: u64,
-    len: usize,
-) -> io::Result<Option<Vec<u8>>> {
-    let mut word = [0; 8];
-    file.read_exact_at(&mut word, word_at(number))?;
-    let (checksum, mark) = word.split_at(4);
-    if number >= header.blocks() || mark != mark_of(number).to_le_bytes() {
-        return Ok(None);
-    }
-    let mut block = vec![0; len];
-    file.read_exact_at(&mut block, block_at(header, number))?;
-    Ok(Some(block).filter(|block| crc32c::crc32c(block).to_le_bytes() == checksum))
-}
-
-/// True if the table says that a block is there.
-pub(super) fn is_marked(file: &File, number: u64) -> io::Result<bool> {
-    let mut mark = [0; 4];
-    file.read_exact_at(&mut mark, word_at(number).saturating_add(4))?;
-    Ok(mark == mark_of(number).to_le_bytes())
-}
-
-/// Mark of a block: a table of zeros, or one of another file, has none.
-fn mark_of(number: u64) -> u32 {
-    MARK ^ u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-fn word_at(number: u64) -> u64 {
-    HEADER_LEN.saturating_add(number.saturating_mul(WORD_LEN))
-}
-
-fn block_at(header: &Header, number: u64) -> u64 {
-    header.data_start().saturating_add(number.saturating_mul(BLOCK_LEN))
 }

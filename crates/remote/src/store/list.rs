@@ -1,6 +1,6 @@
 //! The whole cache: its list, its limit, and its check.
 
-use super::entry::{is_marked, read_block};
+use super::blocks::{is_marked, read_block};
 use super::header::Header;
 use crate::plan::BLOCK_LEN;
 use packfs_core::{Result, ResultExt, usize_of};
@@ -141,8 +141,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Removes what was used longest ago until the rest is within the limit, except the version used
-    /// last; returns the bytes that are left. One process does so at a time.
+    /// Removes what was used longest ago until the rest is within the limit, except the version
+    /// used last; returns the bytes that are left. One process does so at a time.
     pub(crate) fn shrink(&self, limit: u64) -> io::Result<u64> {
         let lock = OpenOptions::new()
             .write(true)

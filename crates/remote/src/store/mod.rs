@@ -7,6 +7,7 @@
 //! is created under another name and renamed; what is evicted stays readable for those that have it
 //! open.
 
+mod blocks;
 mod entry;
 mod header;
 mod list;
