@@ -20,8 +20,8 @@ use std::sync::Arc;
 const ZEROS_LEN: usize = 64 << 10;
 
 /// Opens an image, whatever its format, in a file, on a block device, or at a URL (`http://`,
-/// `https://`, `s3://BUCKET/KEY`). See [`OpenOptions`] for an image that does not begin at the start
-/// of its file.
+/// `https://`, `s3://BUCKET/KEY`). See [`OpenOptions`] for an image that does not begin at the
+/// start of its file.
 ///
 /// Errors: `Io` if it cannot be read, `Unsupported` if no format knows it, `Corrupt` if what
 /// describes the whole is damaged.

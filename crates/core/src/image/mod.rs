@@ -46,8 +46,8 @@ pub trait Image: Send + Sync {
         Ok((offset < self.len()).then_some(offset..self.len()))
     }
 
-    /// Takes a hint: these ranges will be read soon. An image that is far away fetches them at once,
-    /// in parallel; errors are left to the reads. A local image ignores it.
+    /// Takes a hint: these ranges will be read soon. An image that is far away fetches them at
+    /// once, in parallel; errors are left to the reads. A local image ignores it.
     fn will_read(&self, ranges: &[Range<u64>]) {
         let _ = ranges;
     }
