@@ -88,7 +88,8 @@ impl Geometry {
         let image_len = image.len();
         let bytes_used = bytes_used(&super_block, image_len)?;
         // All metadata lies there, and most of it is read in any case.
-        image.will_read(&[super_block.inode_table_start.get().min(bytes_used)..bytes_used]);
+        let tables = super_block.inode_table_start.get().min(bytes_used)..bytes_used;
+        image.will_read(std::slice::from_ref(&tables));
         let (tables, directories_end) = Tables::read(image, &super_block, bytes_used)?;
         let directories = super_block.directory_table_start.get()..directories_end;
         let inodes = super_block.inode_table_start.get();
