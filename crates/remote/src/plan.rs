@@ -39,10 +39,10 @@ mod tests {
     #[test]
     fn neighbours_come_together_and_long_ranges_in_pieces() {
         assert_eq!(requests([]), []);
-        assert_eq!(requests([3]), [3..4]);
+        assert_eq!(requests([3, 9]), [3..4, 9..10]);
         assert_eq!(requests([3, 4, 9, 15]), [3..10, 15..16]);
         assert_eq!(requests(0..40), [0..16, 16..32, 32..40]);
-        assert_eq!(requests([u64::MAX]), [u64::MAX..u64::MAX]);
+        assert_eq!(requests([2, u64::MAX]), [2..3, u64::MAX..u64::MAX]);
     }
 
     #[test]

@@ -11,7 +11,8 @@ pub(crate) fn wait(retries: &Retries, failed: u32, asked: Option<Duration>) -> D
     let doubled = retries.first_wait.saturating_mul(1 << failed.saturating_sub(1).min(16));
     let limited = doubled.min(retries.longest_wait);
     let chance = u32::try_from(RandomState::new().hash_one(0) % 1024).unwrap_or(0);
-    let jittered = limited.saturating_sub((limited / 2048).saturating_mul(chance));
+    let jittered =
+        limited.saturating_sub(limited.checked_div(2048).unwrap_or_default().saturating_mul(chance));
     asked.map_or(jittered, |asked| asked.min(retries.longest_wait).max(jittered))
 }
 

@@ -151,7 +151,8 @@ impl Geometry {
         };
         let inodes_len = super_block.inos.get().saturating_mul(INODE_LEN_HINT);
         // Most writers put inodes there, one after the other.
-        image.will_read(&[geometry.meta_at..geometry.meta_at.saturating_add(inodes_len)]);
+        let inodes = geometry.meta_at..geometry.meta_at.saturating_add(inodes_len);
+        image.will_read(std::slice::from_ref(&inodes));
         geometry.read_special_nids(place)?;
         geometry.read_codecs(image, place)?;
         geometry.read_devices(image, place)?;

@@ -87,7 +87,7 @@ impl Header {
         let (validator, rest) = text(rest)?;
         let (url, _) = text(rest)?;
         let is_known = block_len == BLOCK_LEN && len.div_ceil(BLOCK_LEN) <= BLOCKS_MAX;
-        is_known.then(|| Header { object: *object, len, validator, url })
+        is_known.then_some(Header { object: *object, len, validator, url })
     }
 }
 
