@@ -72,6 +72,7 @@ pub(super) fn check(recipe: &Recipe) -> Result<()> {
         kernel: None,
         data_files: Vec::new(),
         is_flat: false,
+        options: Vec::new(),
     };
     if let Err(error) = format.merger(&none)
         && error.kind() == ErrorKind::Unsupported

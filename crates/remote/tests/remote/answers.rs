@@ -16,7 +16,8 @@ fn later(reply: impl Fn(u64) -> Reply + Send + Sync + 'static) -> impl Fn(&Reque
 #[test]
 fn temporary_failures_are_repeated() {
     let status = |status| move || Reply::Status(status, vec![], "busy".into());
-    let replies: Vec<(&str, Box<dyn Fn() -> Reply + Send + Sync>)> = vec![
+    type Fault = Box<dyn Fn() -> Reply + Send + Sync>;
+    let replies: Vec<(&str, Fault)> = vec![
         ("408", Box::new(status(408))),
         ("429", Box::new(|| Reply::Status(429, vec![("Retry-After", "9999999".into())], String::new()))),
         ("500", Box::new(status(500))),
@@ -96,7 +97,8 @@ fn a_short_head_is_resumed_too() {
 fn a_changed_image_is_never_mixed_with_the_old_one() {
     // A server that has conditions, one that ignores them, one whose object has another length.
     type Change = fn(&RangeServer);
-    let changes: [(Change, fn(u64) -> Reply); 3] = [
+    type Answer = fn(u64) -> Reply;
+    let changes: [(Change, Answer); 3] = [
         (|server| server.change(|served| served.etag = Some("\"2\"".into())), |_| Reply::Right),
         (|_| {}, |_| Reply::Other("\"2\"".into())),
         (|_| {}, |_| Reply::RangeHeader(format!("bytes 2097152-2162687/{}", LEN + 1))),
