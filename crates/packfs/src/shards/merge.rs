@@ -8,8 +8,8 @@ use std::path::PathBuf;
 /// Commands that an error names.
 const COMMANDS_MAX: usize = 10;
 
-/// Returns the images of all shards of a plan, in its order, for [`crate::merge`]. Each is compared
-/// with its sidecar: its length, and its first and last 64 KiB.
+/// Returns the images of all shards of a plan, in its order, for [`crate::merge()`]. Each is
+/// compared with its sidecar: its length, and its first and last 64 KiB.
 ///
 /// Errors: `Failed` for shards that are missing, and `Corrupt` for those that are not the ones
 /// packed, with the commands that pack them; `Io`.
