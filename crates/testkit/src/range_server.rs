@@ -1,6 +1,6 @@
 //! A server of one object by HTTP ranges, on this machine, with faults on request.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -184,6 +184,10 @@ impl Shared {
                 None => break,
             }
         }
+        let len =
+            headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, len)| len.parse().ok());
+        let mut body = vec![0; len.unwrap_or(0)];
+        input.read_exact(&mut body)?;
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         Ok(Some(Request { number, method, path, headers }))
     }
