@@ -10,7 +10,7 @@ pub struct RemoteArgs {
     /// Limit the disk cache for images at URLs to SIZE
     ///
     /// The cache is in $XDG_CACHE_HOME/packfs, or else ~/.cache/packfs. 0 turns it off. The default
-    /// is 2 GiB. packfs cache lists and removes what is there.
+    /// is 2 GiB. packfs cache lists and removes its files.
     #[arg(long, value_name = "SIZE", env = "PACKFS_CACHE_SIZE", hide_env_values = true,
         value_parser = text::parse_size)]
     disk_cache: Option<u64>,
