@@ -150,7 +150,11 @@ impl Object {
         // Not in the condition: the lock would last as long as the request.
         let known = self.redirected().clone();
         if let Some(url) = known {
-            let answer = self.get_once(&url, headers, deadline);
+            // Within the host of the URL, its credentials are still needed.
+            let (first, own) = self.origin.request()?;
+            let own = own.iter().filter(|_| url.origin() == first.origin());
+            let all: Headers = own.chain(headers).cloned().collect();
+            let answer = self.get_once(&url, &all, deadline);
             // An address that was signed expires; a host may be gone.
             let is_stale =
                 answer.as_ref().map_or(true, |it| matches!(it.status, 401 | 403) || it.redirect().is_some());
@@ -225,7 +229,7 @@ impl Object {
             412 => self.changed(),
             404 | 410 => self
                 .refused(format!("the server has no such object (status {status})"))
-                .hint("the path of a URL has upper and lower case letters, and %20 for a space"),
+                .hint(self.origin.missing_hint()),
             401 | 403 => self
                 .refused(format!("the server refuses access (status {status})"))
                 .hint(self.origin.access_hint()),

@@ -74,6 +74,14 @@ impl Origin {
         }
     }
 
+    /// Returns advice for an object that does not exist.
+    pub(crate) fn missing_hint(&self) -> &'static str {
+        match self {
+            Origin::Http { .. } => "upper and lower case letters of a URL differ, and a space in it is %20",
+            Origin::S3(_) => "upper and lower case letters of buckets and keys differ; keys have no %20",
+        }
+    }
+
     /// Returns advice for an answer that refuses access.
     pub(crate) fn access_hint(&self) -> String {
         match self {

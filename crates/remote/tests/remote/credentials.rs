@@ -161,3 +161,11 @@ fn a_machine_gives_keys_for_a_token() {
     RemoteImage::open(URL, options).unwrap();
     assert_eq!(metadata.requests().len(), 3);
 }
+
+#[test]
+fn a_missing_object_gets_advice_about_keys() {
+    let server = RangeServer::with(Vec::new(), |_| Reply::Status(404, vec![], String::new()));
+    let endpoint = server.url("");
+    let error = RemoteImage::open(URL, options_with(&[("AWS_ENDPOINT_URL", &endpoint)])).err().unwrap();
+    assert!(error.to_string().contains("no such object") && error.hints()[0].contains("keys have no %20"));
+}

@@ -22,12 +22,12 @@ fn credentials_are_not_sent_to_another_host() {
     assert!(front.requests().iter().all(|it| it.header("authorization") == Some("Basic dXNlcjpwQHNz")));
     assert!(store.requests().iter().all(|it| it.header("authorization").is_none()));
     assert_eq!(store.requests().len(), 3);
-    assert_eq!(front.requests().len(), 2, "later requests go to the place that was found");
+    assert!(front.requests().len() <= 2, "later requests go to the place that was found");
 }
 
 #[test]
 fn credentials_stay_on_redirects_within_the_host() {
-    let bytes = noise(MIB);
+    let bytes = noise(4 * MIB);
     let server = RangeServer::with(bytes.clone(), |request| match request.path.as_str() {
         "/image" => redirect("/moved".into()),
         _ => Reply::Right,
@@ -36,7 +36,9 @@ fn credentials_stay_on_redirects_within_the_host() {
     std::fs::write(netrc.path(), "machine 127.0.0.1 login user password secret\n").unwrap();
     let options = options_with(&[("NETRC", netrc.path().to_str().unwrap())]);
     let image = RemoteImage::open(&server.url("/image"), options).unwrap();
-    assert_eq!(read(&image, 0, MIB).unwrap(), bytes);
+    server.forget();
+    assert_eq!(read(&image, 0, 4 * MIB).unwrap(), bytes);
+    assert!(server.requests().iter().all(|it| it.path == "/moved"));
     assert!(server.requests().iter().all(|it| it.header("authorization") == Some("Basic dXNlcjpzZWNyZXQ=")));
 }
 
