@@ -117,9 +117,11 @@ pub fn mount_arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     fuse::arguments(tool.name, rest)
 }
 
-/// Returns the exit code of a mount that fails where a tool that mounts was called.
+/// Returns the exit code of a mount that fails where a tool that mounts was called, and not refused.
 pub fn mount_failure(args: &[OsString]) -> Option<u8> {
-    mounting(args).map(|(tool, _)| if tool.name.starts_with('s') { 255 } else { 1 })
+    let (tool, rest) = mounting(args)?;
+    fuse::arguments(tool.name, rest)?;
+    Some(if tool.name.starts_with('s') { 255 } else { 1 })
 }
 
 /// Returns the tool that mounts, and what stands behind its name.

@@ -390,7 +390,7 @@ fn erofs_images_are_described_and_checked_as_by_the_tools() {
     names.fixture.run(["diff", "ours", "theirs"]).done();
     names.write("text", "not an image");
     let damaged = std::fs::read(names.path("e.img")).unwrap();
-    std::fs::write(names.path("short.img"), &damaged[..3000]).unwrap();
+    std::fs::write(names.path("short.img"), &damaged[..1200]).unwrap();
     for bad in ["text", "short.img"] {
         let (ours, theirs) = (names.ours("fsck.erofs", bad), names.theirs(&check, &[bad], None));
         assert_eq!((ours.code, theirs.code), (Some(1), Some(1)), "{bad}");
@@ -484,10 +484,12 @@ fn older_formats_have_their_names_too() {
 #[test]
 fn fuse_drivers_are_mounts_of_packfs() {
     let names = Names::new();
-    for name in ["squashfuse", "squashfuse_ll", "snapfuse", "erofsfuse", "mount.erofs"] {
+    let names_and_codes =
+        [("squashfuse", 254), ("squashfuse_ll", 2), ("snapfuse", 254), ("erofsfuse", 1), ("mount.erofs", 1)];
+    for (name, refused) in names_and_codes {
         let help = names.ours(name, "--help");
         assert_eq!((help.code, help.text().starts_with("Usage: ")), (Some(0), true), "{name}");
-        assert_eq!(names.ours(name, "only-one").code, Some(1), "{name}");
+        assert_eq!(names.ours(name, "only-one").code, Some(refused), "{name}");
     }
     if !is_root() || !Path::new("/dev/fuse").exists() {
         packfs_testkit::skip("mounting through FUSE needs root and /dev/fuse");

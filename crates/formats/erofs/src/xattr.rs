@@ -50,6 +50,15 @@ struct Stored {
     len: u64,
 }
 
+impl Stored {
+    /// Returns true for the place of an attribute that mkfs.erofs `--ovlfs-strip` removed: without
+    /// namespace, name, and value. Linux does not show it.
+    fn is_emptied(&self) -> bool {
+        let XattrEntry { e_name_len, e_name_index, e_value_size } = self.entry;
+        e_name_len == 0 && e_name_index == 0 && e_value_size.get() == 0
+    }
+}
+
 /// The prefix of that number.
 fn short_prefix(index: u8) -> Option<&'static [u8]> {
     XATTR_PREFIXES.iter().find(|(number, _)| *number == index).map(|(_, prefix)| *prefix)
@@ -138,6 +147,9 @@ impl Reader {
 
     fn add(&self, set: &mut Set, stored: &Stored, place: Place) -> Result<()> {
         let index = stored.entry.e_name_index;
+        if stored.is_emptied() {
+            return Ok(());
+        }
         let long = match index & EROFS_XATTR_LONG_PREFIX {
             0 => None,
             _ => self.prefixes.get(usize::from(index & EROFS_XATTR_LONG_PREFIX_MASK)),
