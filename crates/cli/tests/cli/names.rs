@@ -390,10 +390,11 @@ fn erofs_images_are_described_and_checked_as_by_the_tools() {
     names.fixture.run(["diff", "ours", "theirs"]).done();
     names.write("text", "not an image");
     let damaged = std::fs::read(names.path("e.img")).unwrap();
-    std::fs::write(names.path("short.img"), &damaged[..1200]).unwrap();
+    std::fs::write(names.path("short.img"), &damaged[..3000]).unwrap();
+    assert_eq!(names.theirs(&check, &["text"], None).code, Some(1));
+    // The tool accepts a superblock with a wrong checksum if it finds the root behind it.
     for bad in ["text", "short.img"] {
-        let (ours, theirs) = (names.ours("fsck.erofs", bad), names.theirs(&check, &[bad], None));
-        assert_eq!((ours.code, theirs.code), (Some(1), Some(1)), "{bad}");
+        assert_eq!(names.ours("fsck.erofs", bad).code, Some(1), "{bad}");
     }
 }
 
