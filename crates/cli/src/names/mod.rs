@@ -117,7 +117,8 @@ pub fn mount_arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     fuse::arguments(tool.name, rest)
 }
 
-/// Returns the exit code of a mount that fails where a tool that mounts was called, and not refused.
+/// Returns the exit code of a mount that fails where a tool that mounts was called; `None` if the
+/// line is refused.
 pub fn mount_failure(args: &[OsString]) -> Option<u8> {
     let (tool, rest) = mounting(args)?;
     fuse::arguments(tool.name, rest)?;
