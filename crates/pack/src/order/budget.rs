@@ -12,14 +12,16 @@ use super::walk::{Files, Stretch};
 
 /// Parts of the cost in tree order by which a walk may cost more: requests, and bytes decoded,
 /// which are its CPU time.
-const REQUESTS_SHARE: u64 = 40;
-const BYTES_SHARE: u64 = 24;
+const REQUESTS_SHARE: u64 = 32;
+const BYTES_SHARE: u64 = 19;
 /// Multiples of the price of a decode; the next one is tried if a walk costs too much.
 const PRICES: [u64; 3] = [1, 4, 16];
 /// Shared blocks for each move of a file, at least.
-const BLOCKS_PER_MOVE: u64 = 6;
+const BLOCKS_PER_MOVE: u64 = 3;
+/// Requests of a walk for each move that a disk has to seek for, at least.
+const REQUESTS_PER_SEEK: u64 = 400;
 /// Numbers of moves that are tried.
-const TRIES: u32 = 4;
+const TRIES: u32 = 6;
 
 /// Cost of a walk along the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +69,7 @@ fn within(files: &Files<'_>, others: WalkCost, limit: WalkCost, rules: &Rules) -
     })?;
     let left = limit.requests - cost(&best).requests;
     let moves = if left > 0 { pairs::moves(files, &rules) } else { Vec::new() };
+    let far_max = limit.requests / REQUESTS_PER_SEEK;
     let block_count: u64 = best.iter().map(|stretch| stretch.blocks.len() as u64).sum();
     let (mut low, mut high) = (0, left.min(block_count / BLOCKS_PER_MOVE).min(moves.len() as u64) + 1);
     let mut count = high - 1;
@@ -74,7 +77,7 @@ fn within(files: &Files<'_>, others: WalkCost, limit: WalkCost, rules: &Rules) -
         if low + 1 >= high {
             break;
         }
-        let stretches = files.place(pairs::groups(files, &moves, count, &rules), &rules);
+        let stretches = files.place(pairs::groups(files, &moves, (count, far_max), &rules), &rules);
         if cost(&stretches).is_within(limit) {
             (low, best) = (count, stretches);
         } else {

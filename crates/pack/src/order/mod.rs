@@ -242,11 +242,19 @@ fn for_walks<K: Kind>(
         let batch_end = (number + 1) * GROUP_FILES_MAX;
         let (stretches, again) = budget::stretches(&items, own, &rules);
         stored_again.extend(again.into_iter().map(|index| files[batch[index as usize]].node));
+        let mut begin = 0;
         for stretch in stretches {
-            for block in stretch.blocks {
+            for (first, block) in in_walk_order(stretch.blocks, begin) {
+                // A walk reads these before it comes to the block.
+                let before = first.map_or(0, |first| batch[first as usize]);
+                while let Some(index) = others.next_if(|&index| index < before) {
+                    sorted.push(files[index]);
+                }
                 starts.push(sorted.len() as u32);
                 sorted.extend(block.iter().map(|&index| files[batch[index as usize]]));
+                starts.push(sorted.len() as u32);
             }
+            begin = stretch.end;
             let next = batch.get(stretch.end as usize).or(small.get(batch_end));
             let end = next.copied().unwrap_or(files.len());
             while let Some(index) = others.next_if(|&index| index < end) {
@@ -257,6 +265,16 @@ fn for_walks<K: Kind>(
     sorted.extend(others.map(|index| files[index]));
     starts.push(sorted.len() as u32);
     Ok(Sorted { files: sorted, starts, stored_again })
+}
+
+/// Returns the blocks of a stretch, whose files begin at `begin` in tree order, in the order in
+/// which a walk comes to them; each with the first of its files in the stretch.
+fn in_walk_order(blocks: Vec<Vec<u32>>, begin: u32) -> Vec<(Option<u32>, Vec<u32>)> {
+    let first = |block: &Vec<u32>| block.iter().copied().filter(|&file| file >= begin).min();
+    let mut blocks: Vec<_> = blocks.into_iter().map(|block| (first(&block), block)).collect();
+    // A block of files that moved here from elsewhere only comes last.
+    blocks.sort_by_key(|(first, _)| first.unwrap_or(u32::MAX));
+    blocks
 }
 
 /// Returns what a walk takes for blocks that files do not share, for one of `parts` of the tree.
@@ -351,6 +369,15 @@ mod tests {
     use super::*;
     use packfs_core::{ContentId, ImagePath, Meta, NodeKind, TreeBuilder, Xattrs};
     use packfs_format::{BlockStorage, Blocks};
+
+    #[test]
+    fn blocks_lie_in_the_order_of_a_walk() {
+        let blocks = vec![vec![7, 12], vec![2, 8], vec![5, 10], vec![6, 9]];
+        let ordered = in_walk_order(blocks, 6);
+        let firsts: Vec<Option<u32>> = ordered.iter().map(|(first, _)| *first).collect();
+        assert_eq!(firsts, [Some(6), Some(7), Some(8), Some(10)]);
+        assert_eq!(in_walk_order(vec![vec![1], vec![9]], 6), [(Some(9), vec![9]), (None, vec![1])]);
+    }
 
     #[test]
     fn a_kind_is_an_extension_and_then_a_name() {

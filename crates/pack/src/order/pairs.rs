@@ -12,33 +12,47 @@ use std::collections::HashSet;
 /// Most files beside which a file may move.
 const HOSTS_MAX: usize = 16;
 
+/// Bytes of small files within which a move costs a disk no seek: stored, and with the larger files
+/// between them, they are about the 2 MiB that disks read in passing.
+const NEAR_LEN: u64 = 3 << 20;
+
 /// A move of a file beside another. Both are numbered by their place among the originals.
 pub(super) struct Move {
     /// Bytes it saves, estimated.
     gain: u64,
     file: u32,
     host: u32,
+    /// True if the two lie farther apart than [`NEAR_LEN`].
+    is_far: bool,
 }
 
-/// Returns the groups of files that the best `count` moves leave. A group has one file, or several
-/// that share a block. Groups are in the order of their first files, and so are files.
-pub(super) fn groups(files: &Files<'_>, moves: &[Move], mut count: u64, rules: &Rules) -> Vec<Vec<u32>> {
+/// Returns the groups of files that the best `count` moves leave, `far_count` far ones at most
+/// among them. A group has one file, or several that share a block. Groups are in the order of
+/// their first files, and so are files.
+pub(super) fn groups(
+    files: &Files<'_>,
+    moves: &[Move],
+    (mut count, mut far_count): (u64, u64),
+    rules: &Rules,
+) -> Vec<Vec<u32>> {
     let originals = &files.originals;
     let mut group_of: Vec<u32> = (0..originals.len() as u32).collect();
     let mut groups = files.alone();
     let len = |&file: &u32| u64::from(files.items[file as usize].len);
     let mut lens: Vec<u64> = originals.iter().map(len).collect();
-    for &Move { file, host, .. } in moves {
+    for &Move { file, host, is_far, .. } in moves {
         // A file that is a host already stays where it is.
         let (from, to) = (file as usize, group_of[host as usize] as usize);
         let moved = group_of[from] != file || groups[from].len() != 1;
-        if moved || from == to || lens[from] + lens[to] > rules.window_len {
+        let is_too_far = is_far && far_count == 0;
+        if moved || from == to || is_too_far || lens[from] + lens[to] > rules.window_len {
             continue;
         }
         if count == 0 {
             break;
         }
         count -= 1;
+        far_count -= u64::from(is_far);
         group_of[from] = to as u32;
         lens[to] += lens[from];
         let alone = std::mem::take(&mut groups[from]);
@@ -86,7 +100,8 @@ pub(super) fn moves(files: &Files<'_>, rules: &Rules) -> Vec<Move> {
             let features = item(host).features.iter();
             let gain = gain(features.filter(|feature| new.contains(feature)).count() as u64);
             if gain >= rules.move_gain {
-                moves.push(Move { gain, file, host });
+                let distance = offsets[file as usize].abs_diff(offsets[host as usize]);
+                moves.push(Move { gain, file, host, is_far: distance > NEAR_LEN });
             }
         }
     }
@@ -143,7 +158,7 @@ mod tests {
     fn groups_of(items: &[Item]) -> Vec<Vec<u32>> {
         let rules = Rules::new(1000, 1000);
         let files = Files::new(items, u64::MAX, &rules);
-        groups(&files, &moves(&files, &rules), 100, &rules)
+        groups(&files, &moves(&files, &rules), (100, 100), &rules)
     }
 
     #[test]
@@ -156,6 +171,23 @@ mod tests {
         assert_eq!(groups_of(&items).len(), 5, "one with a copy stays");
         (items[4].hash, items[5].hash, items[5].len) = (None, None, 700);
         assert_eq!(groups_of(&items).len(), 6);
+    }
+
+    #[test]
+    fn few_files_move_so_far_that_a_disk_seeks() {
+        let len = 1 << 20;
+        let mut items: Vec<Item> = (0..12).map(|i| item(i * 100..i * 100 + 60, len)).collect();
+        for [a, b] in [[0, 9], [1, 10], [2, 4]] {
+            (items[a], items[b]) = (item(5000 + a as u32 * 100..5060 + a as u32 * 100, len), item(0..0, len));
+            items[b].features = items[a].features.clone();
+        }
+        let rules = Rules::new(2 * u64::from(len), 2 * u64::from(len));
+        let files = Files::new(&items, u64::MAX, &rules);
+        let moved = |far_max| groups(&files, &moves(&files, &rules), (100, far_max), &rules);
+        let pairs = |far_max| moved(far_max).into_iter().filter(|group| group.len() > 1).collect::<Vec<_>>();
+        assert_eq!(pairs(0), [[2, 4]]);
+        assert_eq!(pairs(1).len(), 2);
+        assert_eq!(pairs(9), [[0, 9], [1, 10], [2, 4]]);
     }
 
     #[test]
