@@ -13,7 +13,7 @@ use super::walk::{Files, Stretch};
 /// Parts of the cost in tree order by which a walk may cost more: requests, and bytes decoded,
 /// which are its CPU time.
 const REQUESTS_SHARE: u64 = 32;
-const BYTES_SHARE: u64 = 19;
+const BYTES_SHARE: u64 = 20;
 /// Multiples of the price of a decode; the next one is tried if a walk costs too much.
 const PRICES: [u64; 3] = [1, 4, 16];
 /// Shared blocks for each move of a file, at least.

@@ -13,8 +13,8 @@ use std::collections::HashSet;
 const HOSTS_MAX: usize = 16;
 
 /// Bytes of small files within which a move costs a disk no seek: stored, and with the larger files
-/// between them, they are about the 2 MiB that disks read in passing.
-const NEAR_LEN: u64 = 3 << 20;
+/// between them, they are less than the 2 MiB that disks read in passing.
+const NEAR_LEN: u64 = 1 << 20;
 
 /// A move of a file beside another. Both are numbered by their place among the originals.
 pub(super) struct Move {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn few_files_move_so_far_that_a_disk_seeks() {
-        let len = 1 << 20;
+        let len = 1 << 18;
         let mut items: Vec<Item> = (0..12).map(|i| item(i * 100..i * 100 + 60, len)).collect();
         for [a, b] in [[0, 9], [1, 10], [2, 4]] {
             (items[a], items[b]) = (item(5000 + a as u32 * 100..5060 + a as u32 * 100, len), item(0..0, len));
