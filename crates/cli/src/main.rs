@@ -81,6 +81,7 @@ verbs! {
     Repair(repair::Opts),
     Mount(Box<mount::Opts>),
     Umount(umount::Opts),
+    Serve(serve::Opts),
     Cache(cache::Opts),
     #[command(name = "as")]
     As(names::AsOpts),

@@ -219,7 +219,7 @@ pub mod remote {
 pub mod sink {
     pub use packfs_sink::{
         Existing, ListOptions, LossKind, NotRestored, NotRestoredExample, OwnerPolicy, Pattern, Row,
-        RowFormat, TarOptions, TarReport, UnpackOptions, UnpackReport, list, unpack, write_tar,
+        RowFormat, TarOptions, TarReport, UnpackOptions, UnpackReport, list, time_text, unpack, write_tar,
         write_tar_file,
     };
 }

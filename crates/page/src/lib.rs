@@ -5,4 +5,4 @@
 mod page;
 pub mod treemap;
 
-pub use page::{Page, data, escape};
+pub use page::{Page, STYLE, data, escape};

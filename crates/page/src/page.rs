@@ -11,7 +11,7 @@ use packfs::{Error, Result};
 use serde::Serialize;
 
 /// Style of all pages: colors of both schemes and of series, legends, tables, controls.
-const STYLE: &str = include_str!("base.css");
+pub const STYLE: &str = include_str!("base.css");
 
 /// Script of all pages: creates elements, spells figures, keeps the selection in the address.
 const SCRIPT: &str = include_str!("base.js");

@@ -159,6 +159,23 @@ const SYSTEM_V: &[i64] = &[
     libc::SYS_semtimedop,
 ];
 
+/// Calls of a server whose socket listens already; a network is still not reached from here.
+const SERVING: &[i64] = &[
+    libc::SYS_accept4,
+    libc::SYS_getpeername,
+    libc::SYS_getsockname,
+    libc::SYS_getsockopt,
+    libc::SYS_setsockopt,
+    libc::SYS_sendmsg,
+    libc::SYS_shutdown,
+    libc::SYS_epoll_create1,
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    libc::SYS_eventfd2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_epoll_wait,
+];
+
 /// Allowed ioctls: terminal detection and size, length of a device, nonblocking pipes. Not those
 /// that insert input into a terminal.
 const IOCTLS: &[u64] = &[
@@ -175,7 +192,10 @@ pub(crate) fn restrict(sandbox: &Sandbox) -> Result<Option<String>> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else {
         return Ok(Some("packfs has no list of calls for this machine".into()));
     };
-    let program = program(arch, if sandbox.system_v { SYSTEM_V } else { &[] })
+    let more = [(sandbox.system_v, SYSTEM_V), (sandbox.serves, SERVING)];
+    let more: Vec<i64> =
+        more.iter().filter(|(is_on, _)| *is_on).flat_map(|(_, calls)| *calls).copied().collect();
+    let program = program(arch, &more)
         .map_err(|error| Error::failed(format!("cannot compile the list of system calls: {error}")))?;
     match seccompiler::apply_filter_all_threads(&program) {
         Ok(()) => Ok(None),
@@ -217,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_allowlist_has_no_escape() {
-        let all: Vec<i64> = ALLOWED.iter().chain(ALLOWED_HERE).copied().collect();
+        let all: Vec<i64> = ALLOWED.iter().chain(ALLOWED_HERE).chain(SERVING).copied().collect();
         for (call, name) in [
             (libc::SYS_execve, "execve"),
             (libc::SYS_execveat, "execveat"),

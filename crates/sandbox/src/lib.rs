@@ -22,6 +22,7 @@ pub struct Sandbox {
     name_in: Vec<PathBuf>,
     scratch: Vec<PathBuf>,
     system_v: bool,
+    serves: bool,
     reads_url: bool,
 }
 
@@ -99,6 +100,13 @@ impl Sandbox {
     #[must_use]
     pub fn system_v(mut self) -> Self {
         self.system_v = true;
+        self
+    }
+
+    /// Allows accepting connections at sockets that listen already.
+    #[must_use]
+    pub fn serves(mut self) -> Self {
+        self.serves = true;
         self
     }
 

@@ -10,7 +10,7 @@ mod tar;
 mod unpack;
 
 pub use list::{ListOptions, list};
-pub use rows::{Row, RowFormat};
+pub use rows::{Row, RowFormat, time_text};
 pub use select::Pattern;
 pub use tar::{TarOptions, TarReport, write_tar, write_tar_file};
 pub use unpack::{

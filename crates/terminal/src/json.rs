@@ -24,6 +24,15 @@ pub fn print(value: &impl Serialize) -> packfs::Result<()> {
     out.finish()
 }
 
+/// Returns a value as text on one line.
+///
+/// Errors: keys of maps that are no strings.
+pub fn line(value: &impl Serialize) -> packfs::Result<String> {
+    let mut line = Vec::new();
+    write_with(CompactFormatter, value, &mut line)?;
+    Ok(String::from_utf8_lossy(&line).into_owned())
+}
+
 /// Writes a value on one line, or indented, as the formatter has it.
 fn write_with(formatter: impl Formatter, value: &impl Serialize, out: &mut dyn Write) -> packfs::Result<()> {
     let mut serializer = Serializer::with_formatter(out, Quiet(formatter));

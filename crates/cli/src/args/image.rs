@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The image that is read.
 #[derive(clap::Args)]
@@ -102,14 +103,21 @@ impl ImageInput {
         };
         let opened = options.open(&self.image)?;
         report::opened(&opened);
-        Ok(ImageWithStats { opened, prints_stats: self.stats })
+        Ok(ImageWithStats { opened: Arc::new(opened), prints_stats: self.stats })
     }
 }
 
 /// An opened image that tells at its end what reading it has cost, if that is wanted.
 pub struct ImageWithStats {
-    opened: Opened,
+    opened: Arc<Opened>,
     prints_stats: bool,
+}
+
+impl ImageWithStats {
+    /// Returns the image, to be shared.
+    pub fn shared(&self) -> Arc<Opened> {
+        Arc::clone(&self.opened)
+    }
 }
 
 impl Deref for ImageWithStats {

@@ -18,6 +18,7 @@ pub mod plan;
 pub mod protect;
 pub mod repack;
 pub mod repair;
+pub mod serve;
 pub mod sign;
 pub mod stat;
 pub mod tar;

@@ -36,6 +36,7 @@ mod reading;
 mod recovery;
 mod remote;
 mod sandboxed;
+mod serve;
 mod several;
 mod sharding;
 mod short_memory;
