@@ -118,10 +118,24 @@ fn edges(json: &Value, indexes: &std::collections::HashMap<String, usize>) -> Op
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// Returns a package of version 1.0.0, which is a member if its name says so.
+    pub fn package(name: &str, dependencies: &[(usize, Kind)]) -> Package {
+        let edge = |(package, kind): &(usize, Kind)| Dependency { package: *package, kind: *kind };
+        Package {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            version: "1.0.0".to_owned(),
+            license: Some("MIT/Apache-2.0".to_owned()),
+            is_member: name.starts_with("packfs"),
+            sources: vec![],
+            dependencies: dependencies.iter().map(edge).collect(),
+        }
+    }
 
     #[test]
     fn reads_packages_and_the_kinds_of_their_dependencies() {

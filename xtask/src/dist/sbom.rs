@@ -124,20 +124,7 @@ fn timestamp(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::Dependency;
-
-    fn package(name: &str, dependencies: &[(usize, Kind)]) -> Package {
-        let edge = |(package, kind): &(usize, Kind)| Dependency { package: *package, kind: *kind };
-        Package {
-            id: name.to_owned(),
-            name: name.to_owned(),
-            version: "1.0.0".to_owned(),
-            license: Some("MIT/Apache-2.0".to_owned()),
-            is_member: name == PROGRAM,
-            sources: vec![],
-            dependencies: dependencies.iter().map(edge).collect(),
-        }
-    }
+    use crate::metadata::tests::package;
 
     #[test]
     fn lists_linked_crates_with_checksums_and_nothing_of_builds_and_tests() {

@@ -38,20 +38,7 @@ fn layer(package: &Package) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::Dependency;
-
-    fn package(name: &str, dependencies: &[(usize, Kind)]) -> Package {
-        let edge = |(package, kind): &(usize, Kind)| Dependency { package: *package, kind: *kind };
-        Package {
-            id: name.to_owned(),
-            name: name.to_owned(),
-            version: "1.0.0".to_owned(),
-            license: None,
-            is_member: name.starts_with("packfs"),
-            sources: vec![],
-            dependencies: dependencies.iter().map(edge).collect(),
-        }
-    }
+    use crate::metadata::tests::package;
 
     fn faults(of_core: &[(usize, Kind)], of_read: &[(usize, Kind)]) -> Vec<String> {
         let packages = vec![
