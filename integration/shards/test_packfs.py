@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Tries packfs_dask.py on a local Dask cluster: one worker dies, one task raises, one shard is packed twice.
+"""Tries an engine on this machine: one worker dies, one task raises, one shard is packed twice.
 
-    python3 test_packfs_dask.py PACKFS DIR
+    python3 test_packfs.py ray|dask PACKFS DIR
 
 The merged image must have the same bytes as the one that the command line makes of the same plan.
 """
 
+import argparse
 import filecmp
+import importlib
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-from dask.distributed import Client, LocalCluster
-
-import packfs_dask
+import packfs_shards as shards
 
 
 def troubled(index, packfs, plan, store, jobs):
@@ -28,16 +28,17 @@ def troubled(index, packfs, plan, store, jobs):
         subprocess.Popen([packfs, "pack-shard", plan, str(index), "--to", store, "-q"])
         os._exit(1)
     if is_first and index == 2:
-        raise packfs_dask.TransientError("the first try fails")
-    document = packfs_dask.pack_shard(index, packfs, plan, store, jobs)
+        raise shards.TransientError("the first try fails")
+    document = shards.pack_shard(index, packfs, plan, store, jobs)
     if index == 3:
-        document = packfs_dask.pack_shard(index, packfs, plan, store, jobs)
+        document = shards.pack_shard(index, packfs, plan, store, jobs)
         assert document["state"] == "present", document
     return document
 
 
 def main():
-    packfs, source = (str(pathlib.Path(path).absolute()) for path in sys.argv[1:3])
+    engine = importlib.import_module(f"packfs_{sys.argv[1]}")
+    packfs, source = (str(pathlib.Path(path).absolute()) for path in sys.argv[2:4])
     with tempfile.TemporaryDirectory() as folder:
         path = lambda name: os.path.join(folder, name)
         run = lambda *words: subprocess.run([packfs, *words], check=True)
@@ -45,15 +46,12 @@ def main():
         for index in range(8):
             run("pack-shard", path("plan"), str(index), "--to", path("plain"), "-q")
         run("merge", path("plan"), "--from", path("plain"), "-o", path("plain.sqfs"), "-q")
-        # Nannies start workers that died anew.
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
-        with cluster, Client(cluster) as client:
-            client.upload_file(packfs_dask.__file__)
-            done = list(packfs_dask.pack_all(client, packfs, path("plan"), path("store"), work=troubled))
+        args = argparse.Namespace(packfs=packfs, plan=path("plan"), to=path("store"), jobs=1, address=None)
+        done = list(engine.pack_all(args, work=troubled))
         assert sorted(shard["shard"] for shard in done) == list(range(8)), done
-        run("merge", path("plan"), "--from", path("store"), "-o", path("dask.sqfs"), "-q")
-        assert filecmp.cmp(path("plain.sqfs"), path("dask.sqfs"), shallow=False)
-        print("same image:", os.path.getsize(path("dask.sqfs")), "bytes")
+        run("merge", path("plan"), "--from", path("store"), "-o", path("engine.sqfs"), "-q")
+        assert filecmp.cmp(path("plain.sqfs"), path("engine.sqfs"), shallow=False)
+        print("same image:", os.path.getsize(path("engine.sqfs")), "bytes")
 
 
 if __name__ == "__main__":
