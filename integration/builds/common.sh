@@ -63,6 +63,34 @@ told() {
         "$(stat -c %s "$2")" "$(cat "$2.seconds")" "$(stat -c %s "$3")" "$(cat "$3.seconds")" "${4:-}"
 }
 
+# small_root DIR: makes a tree that boots, of a static busybox (BUSYBOX).
+small_root() {
+    mkdir -p "$1/usr/bin" "$1/usr/lib" "$1/etc" "$1/dev" "$1/proc"
+    cp "${BUSYBOX:-$(command -v busybox)}" "$1/usr/bin/busybox"
+    for applet in sh cat id ls wc; do ln -s busybox "$1/usr/bin/$applet"; done
+    ln -s usr/bin "$1/bin"
+    printf 'ID=example\n' > "$1/usr/lib/os-release"
+    ln -s ../usr/lib/os-release "$1/etc/os-release"
+    seq 100000 > "$1/etc/numbers"
+    find "$1" -exec touch -h -d @1600000000 {} +
+}
+
+# root_partition FORMAT FOLDER: the definition of a root for systemd-repart.
+root_partition() {
+    printf '[Partition]\nType=root\nFormat=%s\nCopyFiles=%s:/\nMinimize=best\n' "$1" "$2"
+}
+
+# same_disks NAME FORMAT: compares and boots the only partition of ours.raw and theirs.raw.
+same_disks() {
+    for side in ours theirs; do
+        set -- "$1" "$2" $(partx --show --noheadings --output START,SECTORS "$WORK/$side.raw")
+        dd if="$WORK/$side.raw" of="$WORK/$side.$2" bs=512 skip="$3" count="$4" status=none
+    done
+    same_images "$2" "$WORK/ours.$2" "$WORK/theirs.$2"
+    told "$1 $2, disk" "$WORK/ours.raw" "$WORK/theirs.raw"
+    boot "$2" "$WORK/ours.$2" 'echo packfs: booted as $(id -u), $(ls / | wc -l) entries'
+}
+
 # boot FORMAT IMAGE COMMAND: starts a virtual machine whose root is the image, and runs a command as
 # its first process. Prints what the command prints behind "packfs: ".
 boot() {

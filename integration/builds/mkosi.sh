@@ -18,15 +18,8 @@ if [ ! -e "$tools/usr/bin/mkosi" ]; then
 fi
 
 rm -rf "$project"
-mkdir -p "$project/base/usr/bin" "$project/base/usr/lib" "$project/base/etc" "$project/base/dev" "$project/base/proc" \
-    "$project/mkosi.repart" "$project/names"
-cp "${BUSYBOX:-$(command -v busybox)}" "$project/base/usr/bin/busybox"
-for applet in sh cat id ls wc; do ln -s busybox "$project/base/usr/bin/$applet"; done
-ln -s usr/bin "$project/base/bin"
-printf 'ID=example\n' > "$project/base/usr/lib/os-release"
-ln -s ../usr/lib/os-release "$project/base/etc/os-release"
-seq 100000 > "$project/base/etc/numbers"
-find "$project/base" -exec touch -h -d @1600000000 {} +
+mkdir -p "$project/mkosi.repart" "$project/names"
+small_root "$project/base"
 cat > "$project/mkosi.conf" <<'END'
 [Distribution]
 Distribution=custom
@@ -70,7 +63,7 @@ inside() {
 }
 
 for format in squashfs erofs; do
-    printf '[Partition]\nType=root\nFormat=%s\nCopyFiles=/:/\nMinimize=best\n' "$format" > "$project/mkosi.repart/root.conf"
+    root_partition "$format" / > "$project/mkosi.repart/root.conf"
     for side in ours theirs; do
         # mkosi shows its sandbox the /usr of the tools alone, so the names replace the originals there.
         for name in mksquashfs mkfs.erofs; do
@@ -83,13 +76,7 @@ for format in squashfs erofs; do
         rm -rf "$project"/image*
         timed "$WORK/$side.raw.seconds" inside /usr/sbin:/usr/bin mkosi --force build > "$WORK/mkosi.log" 2>&1 ||
             { tail -30 "$WORK/mkosi.log" >&2; exit 1; }
-        disk=$WORK/$side.raw
-        cp --sparse=always -L "$project/image.raw" "$disk"
-        start=$(partx --show --noheadings --output START "$disk" | tr -d ' ')
-        sectors=$(partx --show --noheadings --output SECTORS "$disk" | tr -d ' ')
-        dd if="$disk" of="$WORK/$side.$format" bs=512 skip="$start" count="$sectors" status=none
+        cp --sparse=always -L "$project/image.raw" "$WORK/$side.raw"
     done
-    same_images "$format" "$WORK/ours.$format" "$WORK/theirs.$format"
-    told "mkosi $format, disk" "$WORK/ours.raw" "$WORK/theirs.raw"
-    boot "$format" "$WORK/ours.$format" 'echo packfs: booted as $(id -u), $(ls / | wc -l) entries'
+    same_disks mkosi "$format"
 done

@@ -17,7 +17,7 @@ pub const HELP: &str = "\
 Usage: cargo xtask fuzz [PROPERTY...] [OPTIONS]
 
   PROPERTY            open walk read check extract repack merge fuse tar manifest decode lzma
-                      recovery verity signature fs-verity [all]
+                      recovery verity signature fs-verity shards [all]
   --seconds N         seconds for each property, or for each of its turns with --minutes [60]
   --minutes N         minutes for all properties: they take turns, and findings do not end the run
   --timeout N         maximum seconds for one input [10]
@@ -27,7 +27,7 @@ Needs a C++ compiler for libFuzzer. Inputs with new coverage are kept in fuzz/co
 fuzz/findings. Prints a table at the end.";
 
 /// All properties, in the order of fuzzing.
-const PROPERTIES: [&str; 16] = [
+const PROPERTIES: [&str; 17] = [
     "open",
     "walk",
     "read",
@@ -44,6 +44,7 @@ const PROPERTIES: [&str; 16] = [
     "verity",
     "signature",
     "fs-verity",
+    "shards",
 ];
 
 /// Counters at every edge, and comparisons reported to libFuzzer; every stable LLVM has the pass.

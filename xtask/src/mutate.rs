@@ -15,7 +15,7 @@ pub const HELP: &str = "\
 Usage: cargo xtask mutate [KIND] [OPTIONS]
 
   KIND                squashfs squashfs-legacy erofs cramfs iso9660 romfs ext4 btrfs xfs
-                      containers disks recovery verity [all]
+                      containers disks recovery verity shards [all]
   --images N          mutated images for each format [100000]
   --seed N            seed of the mutations [1]
   --minutes N         stop after N minutes for each format; the same command continues
@@ -29,8 +29,8 @@ Opens, walks, lists, reads, checks, and unpacks each image in a worker process, 
 signals, runs above 10 s or 512 MiB, files written outside the target, and images that pass the check
 but cannot be read. Findings are kept in target/mutated.";
 
-/// Kinds of mutated inputs: images, and integrity data of images.
-const KINDS: [&str; 13] = [
+/// Kinds of mutated inputs: images, integrity data of images, and packed shards with their plan.
+const KINDS: [&str; 14] = [
     "squashfs",
     "squashfs-legacy",
     "erofs",
@@ -44,6 +44,7 @@ const KINDS: [&str; 13] = [
     "disks",
     "recovery",
     "verity",
+    "shards",
 ];
 
 pub fn run(mut args: args::Args) -> Result<()> {

@@ -30,6 +30,8 @@ pub struct BlockPlan {
     pub incompressible: Incompressible,
     /// Each file starts at a multiple of so many bytes of the image; what is left free is zero.
     pub file_align: u32,
+    /// Each file in one run ([`BlockForm::Flat`]) starts at a multiple of so many bytes, too.
+    pub flat_align: u32,
     /// Room before each file's blocks.
     pub lead: Option<Lead>,
     /// Parts of files that are stored once.
@@ -46,6 +48,7 @@ impl BlockPlan {
             shared_codec: None,
             incompressible: Incompressible::StoreBlock,
             file_align: 1,
+            flat_align: 1,
             lead: None,
             sharing: BlockSharing::Files,
         }
@@ -60,8 +63,8 @@ pub enum BlockStorage {
     /// Blocks of its own; what does not fill one shares a block with other files' tails (a SquashFS
     /// fragment).
     SharedTail,
-    /// One run, not compressed whatever a codec would save, such as for what firmware loads. Only
-    /// with [`Incompressible::StoreFile`].
+    /// One run, not compressed whatever a codec would save, such as for what firmware loads or
+    /// processors execute.
     Flat,
 }
 

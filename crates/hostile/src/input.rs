@@ -21,6 +21,8 @@ pub enum Input {
     Signature,
     /// The measurement of a file, then the file.
     Measured,
+    /// A plan, and list, sidecar, and image of each shard.
+    Shards,
 }
 
 impl Input {

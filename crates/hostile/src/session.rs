@@ -4,13 +4,14 @@
 use crate::corpus::{Base, images, inputs};
 use crate::judge::{digest, open};
 use crate::outcome::Outcome;
-use crate::properties::{Input, recovery, verity};
+use crate::properties::{Input, recovery, shards, verity};
 use crate::{Breach, Class, Field, Judged, Sandpit, fields, judge, mutate};
 use packfs::Silent;
 use packfs_testkit::Random;
 
-/// Kinds of cases: images of a format, images within containers, or integrity data of images.
-pub const KINDS: [&str; 13] = [
+/// Kinds of cases: images of a format, images within containers, integrity data of images, or
+/// packed shards with their plan.
+pub const KINDS: [&str; 14] = [
     "squashfs",
     "squashfs-legacy",
     "erofs",
@@ -24,6 +25,7 @@ pub const KINDS: [&str; 13] = [
     "disks",
     "recovery",
     "verity",
+    "shards",
 ];
 
 /// Returns those of them that are images.
@@ -38,6 +40,7 @@ fn tried(kind: &str) -> Option<(Input, Tried)> {
     match kind {
         "recovery" => Some((Input::Recovery, recovery::outcome)),
         "verity" => Some((Input::Verity, verity::outcome)),
+        "shards" => Some((Input::Shards, shards::outcome)),
         _ => None,
     }
 }
@@ -180,8 +183,8 @@ mod tests {
     }
 
     #[test]
-    fn mutated_integrity_files_violate_no_property() {
-        for kind in ["recovery", "verity"] {
+    fn mutated_integrity_files_and_plans_violate_no_property() {
+        for kind in ["recovery", "verity", "shards"] {
             let session = Session::new(kind, 1).unwrap();
             let pit = Sandpit::new().unwrap();
             let mut counts = [0; 3];

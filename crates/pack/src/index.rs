@@ -3,62 +3,54 @@
 
 use crate::output::Output;
 use crate::size_limit::Place;
-use crate::{PackOptions, PackReport, losses};
-use packfs_core::{Contents, Error, NodeKind, Progress, Result, ResultExt, Stage, Tree, escaped};
-use packfs_format::{AnyLayout, Clusters, FileForm, FilePlace, PackFormat, Placed, PlacedFile, Plan};
-use std::path::Path;
+use crate::stages::Packing;
+use crate::{PackReport, losses};
+use packfs_core::{Contents, Error, NodeKind, Result, ResultExt, Stage, Tree, escaped};
+use packfs_format::{Clusters, DataFile, FileForm, FilePlace, Layout, Placed, PlacedFile, Plan};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Writes an image whose only device is the file that the tree was read from. The image followed
-/// by this file is an image, too.
-///
-/// Errors: `Unsupported` for a format without devices, and for files that are not stored in whole
-/// blocks; `Failed` for what the format cannot hold; `Io`, `Cancelled`.
-pub fn index(
-    tree: &Tree,
-    contents: &dyn Contents,
-    format: &dyn PackFormat,
-    output: &Path,
-    options: &PackOptions,
-    progress: &dyn Progress,
-) -> Result<PackReport> {
-    let AnyLayout::Clusters { layout, data_files: [device] } = format.layout() else {
-        return Err(Error::unsupported("request", "an index needs a format with one device"));
-    };
-    let plan = layout.plan(tree, &[])?;
-    losses::accept(format.format().name, &plan.losses, options.lossy, progress)?;
-    let cannot = || format!("cannot read {:?}", device.path);
-    let device_len = std::fs::metadata(&device.path).or_io(cannot)?.len();
-    let placed = placed(tree, contents, &plan, device_len)?;
-    let place = Place { base: options.offset, ..Place::default() };
-    let mut out = Output::create(output, &place, 0, progress)?;
-    progress.begin(Stage::Metadata, 0, 0);
-    let mut metadata_len = 0_u64;
-    layout.lay_out(tree, &plan, &placed, &mut |section| {
-        if progress.cancelled() {
-            return Err(Error::cancelled());
+impl Packing<'_> {
+    /// Writes an image whose only device is the file that the tree was read from.
+    ///
+    /// Errors: `Unsupported` for files that are not stored in whole blocks; `Failed` for what the
+    /// format cannot hold; `Io`, `Cancelled`.
+    pub(crate) fn index(&self, layout: &dyn Layout<Clusters>, device: &DataFile) -> Result<PackReport> {
+        let Packing { tree, contents, format, output, options, progress } = *self;
+        let plan = layout.plan(tree, &[])?;
+        losses::accept(format.format().name, &plan.losses, options.lossy, progress)?;
+        let cannot = || format!("cannot read {:?}", device.path);
+        let device_len = std::fs::metadata(&device.path).or_io(cannot)?.len();
+        let placed = placed(tree, contents, &plan, device_len)?;
+        let place = Place { base: options.offset, ..Place::default() };
+        let mut out = Output::create(output, &place, 0, progress)?;
+        progress.begin(Stage::Metadata, 0, 0);
+        let mut metadata_len = 0_u64;
+        layout.lay_out(tree, &plan, &placed, &mut |section| {
+            if progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+            metadata_len += section.bytes.len() as u64;
+            out.write_section(&section)
+        })?;
+        let image_len = out.end(format.padding())?;
+        for section in format.seal(&out.written())? {
+            out.overwrite(&section)?;
         }
-        metadata_len += section.bytes.len() as u64;
-        out.write_section(&section)
-    })?;
-    let image_len = out.end(format.padding())?;
-    for section in format.seal(&out.written())? {
-        out.overwrite(&section)?;
+        out.finish(options.sync)?;
+        let files = tree.nodes().filter(|(_, node)| matches!(node.kind, NodeKind::File { .. }));
+        Ok(PackReport {
+            format: format.format().name,
+            driver: format.driver(),
+            codec: format.codec_name(),
+            image_len,
+            data_files: vec![device.path.clone()],
+            nodes: tree.node_count().into(),
+            files: files.count() as u64,
+            bytes_in: tree.bytes_total(),
+            metadata_len,
+            ..PackReport::default()
+        })
     }
-    out.finish(options.sync)?;
-    let files = tree.nodes().filter(|(_, node)| matches!(node.kind, NodeKind::File { .. }));
-    Ok(PackReport {
-        format: format.format().name,
-        driver: format.driver(),
-        codec: format.codec_name(),
-        image_len,
-        data_files: vec![device.path.clone()],
-        nodes: tree.node_count().into(),
-        files: files.count() as u64,
-        bytes_in: tree.bytes_total(),
-        metadata_len,
-        ..PackReport::default()
-    })
 }
 
 /// Gives each file the place that it has in the device.

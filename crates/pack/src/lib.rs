@@ -49,14 +49,13 @@ pub use class::{Class, Machine};
 pub use destination::temporary_folder;
 pub use effort::Effort;
 pub use gain::Gain;
-pub use index::index;
 pub use order::Order;
 pub use output::Output;
 pub use report::{PackReport, Section, StageTime, Stored, WalkReads};
 pub use size_limit::SizeLimit;
 pub use verify::{Verify, Written, WrittenFile};
 
-use packfs_core::{Contents, NodeId, Progress, Result, Tree};
+use packfs_core::{Contents, Error, NodeId, Progress, Result, Tree};
 use packfs_format::{AnyLayout, PackFormat};
 use stages::Packing;
 use std::path::Path;
@@ -96,6 +95,9 @@ pub struct PackOptions {
     /// Set to end the packed stream of clusters at a whole block, so that every other stream can
     /// follow it when images are merged.
     pub fills_stream: bool,
+    /// Set to write an image of metadata alone, whose only device is the file that the tree was
+    /// read from. The image followed by this file is an image, too.
+    pub index_only: bool,
     /// Earlier image whose compressed blocks are reused for unchanged data.
     pub base: Option<Arc<Base>>,
     /// Verifies the finished image before it is renamed into place. If set, contents are hashed
@@ -119,6 +121,7 @@ impl Default for PackOptions {
             min_gain: Gain::default(),
             effort: Effort::default(),
             fills_stream: false,
+            index_only: false,
             base: None,
             verify: None,
         }
@@ -134,7 +137,8 @@ impl Default for PackOptions {
 /// in the same way.
 ///
 /// Errors: `Failed` for what the format cannot hold (unless [`PackOptions::lossy`]), `Io` and
-/// `Failed` from reading contents and writing the image, `Cancelled`.
+/// `Failed` from reading contents and writing the image, `Cancelled`; for an index `Unsupported`
+/// without a device, and for files that are not stored in whole blocks.
 pub fn pack(
     tree: &Tree,
     contents: &dyn Contents,
@@ -145,6 +149,12 @@ pub fn pack(
 ) -> Result<PackReport> {
     let packing = Packing { tree, contents, format, output, options, progress };
     match format.layout() {
+        AnyLayout::Clusters { layout, data_files: [device] } if options.index_only => {
+            packing.index(layout, device)
+        }
+        _ if options.index_only => {
+            Err(Error::unsupported("request", "an index needs a format with one device"))
+        }
         AnyLayout::Blocks(layout) => packing.run(layout, &[]),
         AnyLayout::Clusters { layout, data_files } => packing.run(layout, data_files),
     }

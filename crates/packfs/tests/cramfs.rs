@@ -17,7 +17,7 @@ use packfs_testkit::{
 use std::path::Path;
 
 /// Every option that changes more than a word.
-const OPTIONS: [&[(&str, &str)]; 8] = [
+const OPTIONS: [&[(&str, &str)]; 10] = [
     &[],
     &[("endian", "big")],
     &[("holes", "on")],
@@ -26,6 +26,18 @@ const OPTIONS: [&[(&str, &str)]; 8] = [
     &[("pad", "512"), ("name", "a name of sixtee"), ("edition", "7")],
     &[("duplicates", "keep"), ("endian", "big"), ("pad", "512")],
     &[("pointers", "extended"), ("duplicates", "keep"), ("holes", "on"), ("pad", "512")],
+    IN_PLACE,
+    &[("pointers", "extended"), ("in-place", "again/8193-0"), ("duplicates", "keep"), ("endian", "big")],
+];
+
+/// Files of one page, of whole pages, with a part of one, and equal to others.
+const IN_PLACE: &[(&str, &str)] = &[
+    ("pointers", "extended"),
+    ("in-place", "noise/4096"),
+    ("in-place", "text/8192"),
+    ("in-place", "noise/8193"),
+    ("in-place", "again/40000-3"),
+    ("holes", "on"),
 ];
 
 fn wish<'a>(options: &'a [(&'a str, &'a str)]) -> Wish<'a> {
@@ -183,7 +195,8 @@ fn a_kernel_reads_what_is_packed() {
     let mut expected = snapshot_tree(&tree, &contents);
     // Busybox leaves sockets out of a tar.
     assert!(expected.0.remove(&b"socket"[..]).is_some());
-    let rows: [(&str, &[(&str, &str)]); 4] = [
+    let rows: [(&str, &[(&str, &str)]); 5] = [
+        ("gzip", IN_PLACE),
         ("gzip", &[]),
         ("gzip", &[("holes", "on"), ("duplicates", "keep"), ("pad", "512"), ("edition", "7")]),
         ("gzip:12", &[("pointers", "extended"), ("holes", "on")]),
@@ -284,6 +297,23 @@ fn losses_are_reported_and_need_consent() {
     assert_eq!(device.owner, (4464, 44));
     assert_eq!(device.device, Some(packfs_core::DeviceNumber { major: 3, minor: 44 }));
     assert_eq!(found.0[b"file".as_slice()].content, found.0[b"other".as_slice()].content);
+}
+
+#[test]
+fn files_for_execution_in_place_lie_uncompressed_at_pages() {
+    let (tree, contents) = tree();
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = std::fs::read(cramfs(&tree, &contents, wish(IN_PLACE), dir.path(), "image")).unwrap();
+    for (path, is_in_place) in
+        [("text/8192", true), ("noise/8193", true), ("again/40000-3", true), ("text/8193", false)]
+    {
+        let node = tree.node(tree.find(&ImagePath::parse(path.as_bytes()).unwrap()).unwrap());
+        let NodeKind::File { len, content } = node.kind else { panic!("{path}") };
+        let mut data = vec![0; len as usize];
+        packfs_core::Contents::open(&contents, content).unwrap().read_exact_at(0, &mut data).unwrap();
+        let found = bytes.chunks(4096).enumerate().any(|(page, _)| bytes[page * 4096..].starts_with(&data));
+        assert_eq!(found, is_in_place, "{path}");
+    }
 }
 
 #[test]

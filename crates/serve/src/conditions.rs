@@ -12,7 +12,7 @@ pub(crate) struct Version {
     pub modified: Option<SystemTime>,
 }
 
-/// What is to be sent.
+/// Part of a representation that is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// All bytes.

@@ -1,17 +1,19 @@
 //! A read-only HTTP server over an opened image: files with ranges and entity tags, directories as
 //! pages and as JSON.
 //!
-//! A request becomes an answer in `site.rs`, on a thread that may wait for the image; `conditions.rs`
-//! decides by the rules of RFC 9110 which part of a file is sent; `server.rs` moves bytes. A client
-//! that reads slowly holds one connection and at most one piece of a file, and no thread.
+//! A request becomes an answer in `site.rs`, on a thread that may wait for the image;
+//! `conditions.rs` decides by the rules of RFC 9110 which part of a file is sent; `server.rs` moves
+//! bytes. A client that reads slowly holds one connection and at most one piece of a file, and no
+//! thread.
 #![forbid(unsafe_code)]
 
 mod address;
 mod body;
 mod conditions;
 mod listing;
+mod options;
 mod server;
 mod site;
 
+pub use options::SiteOptions;
 pub use server::{Server, Stopper};
-pub use site::SiteOptions;

@@ -2,7 +2,7 @@
 
 use crate::address::segment;
 use crate::body::Pieces;
-use crate::site::SiteOptions;
+use crate::options::SiteOptions;
 use bytes::Bytes;
 use packfs::sink::{Row, time_text};
 use packfs::{DirCursor, DirEntry, FileType, ImagePath, InodeId, Name, Opened, Result};

@@ -1,6 +1,7 @@
 //! Connections: accepting, serving, and ending them.
 
-use crate::site::{Answer, Site, SiteOptions};
+use crate::options::SiteOptions;
+use crate::site::{Answer, Site};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, server::conn::http1};

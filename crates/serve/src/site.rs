@@ -4,9 +4,9 @@ use crate::address::{image_path, is_this_machine, of_directory};
 use crate::body::{FilePieces, OnFault, PieceBody};
 use crate::conditions::{Version, Wanted};
 use crate::listing::{Form, Listing};
+use crate::options::SiteOptions;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use packfs::sink::Row;
 use packfs::{Error, ErrorKind, ImagePath, Inode, InodeId, InodeKind, Opened, Result};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -16,18 +16,6 @@ const FILE_POLICY: &str = "sandbox";
 /// Listings have no scripts.
 const LISTING_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
                               form-action 'none'; frame-ancestors 'none'";
-
-/// Texts and decisions of the caller.
-pub struct SiteOptions {
-    /// Name of the image, the heading of listings.
-    pub title: String,
-    /// Identity of the image's bytes: entity tags differ for images with different identities.
-    pub identity: u64,
-    /// Returns an entry of a listing as a JSON object.
-    pub json_of: fn(&Row) -> String,
-    /// Receives errors of reading.
-    pub on_fault: Box<dyn Fn(&Error) + Send + Sync>,
-}
 
 /// The site of an image.
 pub(crate) struct Site {

@@ -1,5 +1,6 @@
 //! Groups of options that several verbs have, and what they mean.
 
+mod coding;
 mod image;
 mod layers;
 mod limits;
@@ -8,6 +9,7 @@ mod remote;
 mod sandbox;
 mod text_file;
 
+pub use coding::CodingArgs;
 pub use image::{ImageInput, patterns};
 pub use layers::{LayerArgs, LayersOfTwo};
 pub use limits::LimitArgs;

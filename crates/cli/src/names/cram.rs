@@ -2,7 +2,7 @@
 
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
 use super::teller::{Form, Teller};
-use super::usage;
+use super::{elf, usage};
 use crate::out::Outcome;
 use packfs::check;
 use packfs::sink::{Existing, UnpackOptions};
@@ -27,11 +27,9 @@ const MAKE: &[Row] = &[
     acts("-z", Takes::Nothing),
     acts("-L", Takes::Nothing),
     acts("-B", Takes::Nothing),
-    refused(
-        "-X",
-        Takes::Nothing,
-        "files are not stored in place; packfs pack -O pointers=extended --codec none decodes nothing",
-    ),
+    acts("-q", Takes::Nothing),
+    acts("-x", Takes::Nothing),
+    acts("-X", Takes::Nothing),
     acts("-D", Takes::One),
 ];
 
@@ -94,7 +92,10 @@ pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
     if given.has("-z") {
         set("holes", "on");
     }
-    let options = PackOptions {
+    if given.has("-x") || given.has("-X") {
+        set("pointers", "extended");
+    }
+    let mut options = PackOptions {
         format: Some("cramfs".into()),
         block_size: given.number("-b")?,
         options,
@@ -105,9 +106,15 @@ pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
     };
     let teller = Teller::new(Form::Bar);
     let pack = || {
-        let mut shape = Shape::default();
+        // Owners of a device table stay.
+        let owner = given.has("-q").then_some(0);
+        let mut shape = Shape { uid: owner, gid: owner, ..Shape::default() };
         given.all("-D").try_for_each(|table| shape.additions.add_file(Path::new(table)))?;
         let loaded = Source::Directory(dir.into()).load(&shape, &teller)?;
+        if given.has("-X") {
+            let programs = elf::programs(&loaded)?.into_iter();
+            options.options.extend(programs.map(|path| ("in-place".to_owned(), path)));
+        }
         Pack::of_loaded(Arc::new(loaded), Path::new(image)).options(options).run_with(&teller)
     };
     let result = pack();

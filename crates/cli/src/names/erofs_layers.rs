@@ -20,7 +20,7 @@ const TAR_BLOCK: &str = "512";
 /// Options that do not concern data.
 const OF_IMAGES: [&str; 4] = ["uuid", "label", "checksum", "xattr-filter"];
 /// Those of an index, whose metadata is packed.
-const OF_INDEXES: [&str; 4] = ["48bit", "dot-omitted", "times", "prefixes"];
+const OF_INDEXES: [&str; 5] = ["48bit", "digest-xattr", "dot-omitted", "times", "prefixes"];
 
 /// An archive as a file.
 pub enum Archive {
@@ -101,6 +101,10 @@ pub fn merged(
     if options.offset != 0 {
         return Err(Error::usage("--offset is not supported with images as sources")
             .hint("packfs merge A B -o - writes the image to a pipe"));
+    }
+    if given.has("--xattr-inode-digest") {
+        return Err(Error::usage("--xattr-inode-digest is not supported with images as sources")
+            .hint("packfs unpack makes a directory of any image"));
     }
     let strips = given.last("--ovlfs-strip").is_some_and(|value| value != "0");
     let marks = if strips { Marks::Applied } else { Marks::AppliedAndKept };

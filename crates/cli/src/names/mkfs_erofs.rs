@@ -4,7 +4,7 @@ use super::erofs_layers::{self, Archive};
 use super::globs::regex;
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
 use super::teller::{Form, Teller};
-use super::{block_list, hints, sources, trees, usage, when};
+use super::{block_list, digests, hints, sources, trees, usage, when};
 use crate::out::Outcome;
 use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file};
 use packfs::{
@@ -64,6 +64,7 @@ const ROWS: &[Row] = &[
     acts("--quiet", Takes::Nothing),
     acts("--tar", Takes::One),
     acts("--workers", Takes::One),
+    acts("--xattr-inode-digest", Takes::Attached),
     acts("--xattr-prefix", Takes::One),
     ignored("--async-queue-limit --dsunit --max-extent-bytes --product-out --root-xattr-isize", Takes::One),
     acts("--ungzip --unxz", Takes::Attached),
@@ -76,7 +77,6 @@ const ROWS: &[Row] = &[
     refused("--oci", Takes::Attached, REMOTE),
     refused("--s3", Takes::One, REMOTE),
     refused("--vmdk-desc", Takes::One, "layers are merged by packfs pack --merge"),
-    refused("--xattr-inode-digest", Takes::Attached, "packfs digest lists digests of all files"),
 ];
 
 /// Runs mkfs.erofs.
@@ -335,6 +335,9 @@ impl Job {
         if !prefixes.is_empty() {
             set("prefixes", prefixes.join("+"));
         }
+        if let Some(value) = given.text("--xattr-inode-digest")? {
+            set("digest-xattr", digests::name_of(value).to_owned());
+        }
         extended(given, &mut options)?;
         let is_compressed = given.has("-z");
         if !is_compressed {
@@ -364,10 +367,10 @@ impl Job {
         }
         if self.mode()? == Mode::Index {
             let archive = self.archive(teller)?;
-            let loaded = self.changed(self.loaded(Source::Tar(archive.path().into()), teller)?)?;
+            let loaded = self.changed(self.loaded(Source::Tar(archive.path().into()), teller)?, teller)?;
             return erofs_layers::indexed(&archive, &self.image, loaded, options, teller);
         }
-        let loaded = self.changed(self.loaded(self.source(teller)?, teller)?)?;
+        let loaded = self.changed(self.loaded(self.source(teller)?, teller)?, teller)?;
         if let Some(file) = self.given.last("--compress-hints").filter(|_| self.given.has("-z")) {
             let codecs = self.given.text("-z")?.unwrap_or_default();
             let codecs: Vec<String> = codecs.split(':').map(codec).collect::<Result<_>>()?;
@@ -478,7 +481,7 @@ impl Job {
         source.load(&shape, teller)
     }
 
-    fn changed(&self, loaded: Loaded) -> Result<Loaded> {
+    fn changed(&self, loaded: Loaded, teller: &Teller) -> Result<Loaded> {
         let given = &self.given;
         let root = given.has("--all-root").then_some(0);
         let id = |name: &str| -> Result<Option<u32>> {
@@ -489,7 +492,7 @@ impl Job {
         let config = sources::FsConfig::of(given, "--fs-config-file", "--mount-point")?;
         let has_labels = given.has("--file-contexts");
         let strips = given.last("--ovlfs-strip").is_some_and(|value| value != "0");
-        trees::edited(loaded, !given.has("--hard-dereference"), |path, node, edit| {
+        let loaded = trees::edited(loaded, !given.has("--hard-dereference"), |path, node, edit| {
             config.apply(path, edit);
             let owner = &mut edit.meta.owner;
             owner.uid = uid.unwrap_or(owner.uid).wrapping_add(more_uid);
@@ -502,7 +505,11 @@ impl Job {
                 edit.xattrs.retain(|name, _| !name.starts_with(b"trusted.overlay."));
             }
             Ok(!strips || node.kind != NodeKind::CharDevice(DeviceNumber { major: 0, minor: 0 }))
-        })
+        })?;
+        match given.text("--xattr-inode-digest")? {
+            Some(value) => digests::added(loaded, digests::name_of(value), teller),
+            None => Ok(loaded),
+        }
     }
 }
 

@@ -1,14 +1,15 @@
 //! `packfs plan`: cuts a directory into shards that machines pack by themselves.
 
-use super::pack::{OrderArg, parse_effort, parse_goal, parse_option, parse_order, source_date_epoch};
-use crate::out::listed::{any, codecs, formats, goals, listed};
+use super::pack::{OrderArg, parse_effort, parse_order, source_date_epoch};
+use crate::args::CodingArgs;
+use crate::out::listed::{any, formats, listed};
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
 use packfs::shards::{
     self, Engine, ListFormat, Placement, Plan, PlanSource, Planning, Recipe, Shards, Totals,
 };
-use packfs::{Effort, Error, Goal, Order, Progress, Result, ResultExt, Timestamp};
+use packfs::{Effort, Error, Order, Progress, Result, ResultExt, Timestamp};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::fs::File;
@@ -83,29 +84,8 @@ pub struct Opts {
     #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Option<String>,
 
-    /// Set codec and level, such as zstd:19
-    ///
-    /// `packfs pack --help` lists the codecs.
-    #[arg(short, long, value_name = "CODEC", value_parser = listed(any, codecs), hide_possible_values = true)]
-    codec: Option<String>,
-
-    /// Set the goal: size, balanced (default), read or build
-    #[arg(long, value_name = "GOAL", value_parser = listed(parse_goal, goals), hide_possible_values = true)]
-    optimize: Option<Goal>,
-
-    /// Set block size (in erofs cluster size), such as 128K
-    #[arg(short, long, value_name = "SIZE", value_parser = text::parse_block_len)]
-    block_size: Option<u32>,
-
-    /// Set a format option, such as fragments=always
-    ///
-    /// May be given several times. `packfs pack --help` lists the options of each format.
-    #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
-    options: Vec<(String, String)>,
-
-    /// Use only erofs features of this Linux version, such as 6.1
-    #[arg(long, value_name = "VERSION")]
-    kernel: Option<String>,
+    #[command(flatten)]
+    coding: CodingArgs,
 
     /// Set the order of file data in each shard
     ///
@@ -253,17 +233,16 @@ impl Opts {
                 return Err(error.hint("use --order path, kind or similarity"));
             }
         };
-        let kernel = self.kernel.iter().map(|kernel| ("kernel".to_owned(), kernel.clone()));
         let clamp = match self.clamp_mtime {
             Some(time) => Some(time.seconds),
             None => source_date_epoch()?,
         };
         Ok(Recipe {
             format: self.format.clone().unwrap_or_else(|| packfs::formats::DEFAULT.to_owned()),
-            codec: self.codec.clone(),
-            block_size: self.block_size,
-            optimize: self.optimize.unwrap_or_default().name().to_owned(),
-            options: kernel.chain(self.options.iter().cloned()).collect(),
+            codec: self.coding.codec.clone(),
+            block_size: self.coding.block_size,
+            optimize: self.coding.goal().name().to_owned(),
+            options: self.coding.options(),
             order,
             min_gain: self.min_gain,
             effort_max: self.effort == Some(Effort::Max),

@@ -8,7 +8,7 @@ use owo_colors::OwoColorize;
 use packfs::FileImage;
 use packfs::integrity::{self, RecoveryIndex, RecoveryState, Replacement};
 use packfs::{Error, ErrorKind, Progress, Result, ResultExt};
-use packfs_terminal::work::Work;
+use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
@@ -45,15 +45,11 @@ pub struct Opts {
     #[arg(short = 'n', long)]
     dry_run: bool,
 
-    /// Print a JSON object
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
     sandbox: SandboxArg,
 
     #[command(flatten)]
-    work: Work,
+    answering: Answering,
 }
 
 const EXAMPLES: &str = "\
@@ -81,7 +77,7 @@ impl Opts {
     pub fn run(self) -> Outcome {
         let target = self.target();
         self.enter_sandbox(&target)?;
-        self.work.shown(self.json, |bars| {
+        self.answering.shown(|bars| {
             let (index, state) = self.repair(target, bars)?;
             bars.finish();
             self.tell(&index, &state)?;
@@ -127,19 +123,27 @@ impl Opts {
         let image = FileImage::open(&self.image)?;
         let file = FileImage::open(&self.recovery_path())?;
         let index = RecoveryIndex::read(&file)?;
-        let state = integrity::survey(&image, &file, &index, self.work.jobs(), bars)?;
+        let state = integrity::survey(&image, &file, &index, self.answering.work.jobs(), bars)?;
         let nothing_to_do = state.is_intact() && self.output.is_none();
         match target {
             Target::None => {}
             _ if nothing_to_do => {}
             Target::Image(out) => {
                 let out = out?;
-                integrity::repair(&image, &file, &index, &state, &out, self.work.jobs(), bars)?;
+                integrity::repair(&image, &file, &index, &state, &out, self.answering.work.jobs(), bars)?;
                 out.sync_all().or_io(|| format!("cannot write to {:?}", self.image))?;
             }
             Target::Copy(copy) => {
                 let copy = copy?;
-                integrity::repair_copy(&image, &file, &index, &state, copy.file(), self.work.jobs(), bars)?;
+                integrity::repair_copy(
+                    &image,
+                    &file,
+                    &index,
+                    &state,
+                    copy.file(),
+                    self.answering.work.jobs(),
+                    bars,
+                )?;
                 self.name_copy(copy)?;
             }
         }
@@ -158,7 +162,7 @@ impl Opts {
 
     fn tell(&self, index: &RecoveryIndex, state: &RecoveryState) -> Result<()> {
         let params = &index.params;
-        if self.json {
+        if self.answering.json {
             return json::print(&Document {
                 image: json::Bytes::from(&self.image),
                 intact: state.is_intact(),
@@ -181,7 +185,7 @@ impl Opts {
         );
         let good = text::count(state.good_recovery.len() as u64);
         match (state.is_intact(), self.dry_run, state.is_repairable()) {
-            (true, ..) if self.work.quiet => {}
+            (true, ..) if self.answering.work.quiet => {}
             (true, ..) => out.line(format_args!("{}: nothing is lost", "intact".green().bold()))?,
             (false, true, true) => {
                 out.line(format_args!("{}: {lost} {of}; up to {good} can be repaired", "lost".red().bold()))?;
@@ -189,7 +193,7 @@ impl Opts {
             (false, true, false) => {
                 out.line(format_args!("{}: {lost} {of}; only {good} can be repaired", "lost".red().bold()))?;
             }
-            (false, false, _) if self.work.quiet => {}
+            (false, false, _) if self.answering.work.quiet => {}
             (false, false, _) => out.line(format_args!("{}: {lost} {of}", "repaired".green().bold()))?,
         }
         let lost_recovery = params.recovery_count as usize - state.good_recovery.len();
@@ -198,7 +202,7 @@ impl Opts {
                 "the recovery data is damaged, too; packfs protect creates it anew from the repaired image",
             );
         }
-        if state.beyond > 0 && !self.work.quiet {
+        if state.beyond > 0 && !self.answering.work.quiet {
             let beyond = text::size(state.beyond);
             out.line(format_args!("{beyond} after the protected bytes are unchanged"))?;
         }

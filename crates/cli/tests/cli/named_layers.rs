@@ -1,7 +1,7 @@
 //! Archives and images as sources of mkfs.erofs, by packfs and by the tool.
 
 use super::names::{Names, words};
-use packfs_testkit::{is_root, peer, skip};
+use packfs_testkit::{is_root, peer, peer_since, skip};
 use std::process::Command;
 
 /// Makes an archive of a folder by GNU tar.
@@ -114,6 +114,40 @@ fn layers_hide_what_lies_below_as_in_the_tool() {
     }
     let mixed = names.ours("mkfs.erofs", "new.img lower.img upper");
     assert_eq!(mixed.code, Some(1), "{}", mixed.stderr);
+}
+
+#[test]
+fn digests_of_files_are_those_that_the_tool_verifies() {
+    let (Some(make), Some(check)) = (peer("mkfs.erofs"), peer_since("fsck.erofs", "1.9.3")) else { return };
+    let names = Names::new();
+    for options in [
+        "--xattr-inode-digest",
+        "--xattr-inode-digest=trusted.digest --xattr-prefix=user.o",
+        "--xattr-inode-digest=user.digest -zlz4 -C65536 -Efragments",
+    ] {
+        let ours = names.ours("mkfs.erofs", &format!("--quiet -T5 {options} ours.img rootfs"));
+        assert_eq!((ours.code, &*ours.stderr), (Some(0), ""), "{options}");
+        names.fixture.run(["check", "--data", "ours.img"]).done();
+        let verify = || names.theirs(&check, &["--xattr-inode-digest", "ours.img"], None);
+        let whole = verify();
+        assert_eq!(whole.code, Some(0), "{options}\n{}{}", whole.text(), whole.stderr);
+        let mut bytes = std::fs::read(names.path("ours.img")).unwrap();
+        let at = bytes.windows(7).position(|word| word == b"sha256:").unwrap();
+        bytes[at + 7] ^= 1;
+        std::fs::write(names.path("ours.img"), bytes).unwrap();
+        assert_eq!(verify().code, Some(1), "{options}");
+    }
+    names.same_image(&make, "mkfs.erofs", "--xattr-inode-digest=trusted.digest -T5 OUT rootfs", None);
+    archive(&names, "a.tar", &["-C", "rootfs", "."]);
+    for line in ["--tar=f -T5 whole.img a.tar", "--tar=i -T5 index.img a.tar"] {
+        let ours = names.ours("mkfs.erofs", &format!("--xattr-inode-digest=user.sum {line}"));
+        assert_eq!(ours.code, Some(0), "{line}\n{}", ours.stderr);
+    }
+    names.fixture.run(["diff", "index.img", "whole.img", "--device-a", "a.tar"]).done();
+    for (option, image) in [("=user.", "new.img rootfs"), ("", "new.img whole.img")] {
+        let ours = names.ours("mkfs.erofs", &format!("--xattr-inode-digest{option} {image}"));
+        assert_eq!(ours.code, Some(1), "{option}\n{}", ours.stderr);
+    }
 }
 
 #[test]

@@ -312,8 +312,37 @@ fn device_tables_of_mkcramfs_make_nodes() {
     for row in ["crw-------", "tty2", "-rw-r-----"] {
         assert!(list.text().contains(row), "{row}\n{}", list.text());
     }
-    let refused = names.ours("mkcramfs", "-X rootfs new.img");
-    assert_eq!((refused.code, names.path("new.img").exists()), (Some(8), false));
+    std::fs::write(names.path("rootfs/noise"), packfs_testkit::Random::new(1).noise(5000)).unwrap();
+    let _ = std::os::unix::fs::chown(names.path("rootfs/noise"), Some(5), Some(5));
+    let squashed = names.ours("mkcramfs", "-L -q -x -D table rootfs squashed.img");
+    assert_eq!(squashed.code, Some(0), "{}", squashed.stderr);
+    for (path, owner) in [("noise", "0/0"), ("etc/os-release", "7/8")] {
+        let stat = names.fixture.run(["stat", "squashed.img", path]);
+        assert!(stat.text().contains(&format!(" {owner}\n")), "{}", stat.text());
+    }
+    let info = |image: &str| names.fixture.run(["info", image]).text().to_owned();
+    assert!(info("squashed.img").contains("extended") && !info("c.img").contains("extended"));
+    // A segment that is read and executed, and one that is written to.
+    for (name, flags) in [("program", 5), ("data", 6)] {
+        let mut elf = packfs_testkit::Random::new(2).text(20_000);
+        elf[..52].fill(0);
+        elf[..7].copy_from_slice(b"\x7fELF\x01\x01\x01");
+        (elf[28], elf[44], elf[52]) = (52, 1, 1);
+        elf[53..56].fill(0);
+        elf[76..80].copy_from_slice(&[flags, 0, 0, 0]);
+        std::fs::write(names.path("rootfs").join(name), elf).unwrap();
+    }
+    let placed = names.ours("mkcramfs", "-L -X -X rootfs placed.img");
+    assert_eq!(placed.code, Some(0), "{}", placed.stderr);
+    names.fixture.run(["check", "--data", "placed.img"]).done();
+    let image = std::fs::read(names.path("placed.img")).unwrap();
+    let at_page = |name: &str| {
+        let data = std::fs::read(names.path("rootfs").join(name)).unwrap();
+        (0..image.len()).step_by(4096).any(|at| image[at..].starts_with(&data))
+    };
+    assert!(at_page("program") && !at_page("data"));
+    let pack = ["pack", "rootfs", "none.cramfs", "--lossy", "-O", "pointers=extended", "-O", "in-place=none"];
+    names.fixture.run(pack).failed(2, &["in-place", "none"]);
 }
 
 #[test]

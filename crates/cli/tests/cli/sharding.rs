@@ -113,6 +113,19 @@ fn wrong_requests_name_what_is_wrong() {
 }
 
 #[test]
+fn a_plan_cannot_have_data_written_to_a_file_of_its_choice() {
+    let fixture = fixture();
+    fixture.run(["plan", "rootfs", "--shards", "3", "--out", "plan", "-f", "erofs", "-q"]).done();
+    let mut plan = packfs::shards::Plan::read(&fixture.path("plan")).unwrap();
+    let device = fixture.path("device").to_string_lossy().into_owned();
+    plan.recipe.options.push(("device".into(), device));
+    plan.recipe_sha256 = plan.recipe.digest().unwrap();
+    std::fs::write(fixture.path("plan/plan.json"), serde_json::to_vec(&plan).unwrap()).unwrap();
+    fixture.run(pack_shard("1", "store")).failed(2, &["data lies in other files"]);
+    assert!(!fixture.path("device").exists());
+}
+
+#[test]
 fn progress_is_told_as_lines_of_json() {
     let fixture = fixture();
     fixture.run(PLAN).done();

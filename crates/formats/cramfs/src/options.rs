@@ -3,7 +3,7 @@
 use crate::disk::{ByteOrder, PAD_LEN, PAGE_LEN};
 use packfs_codec::{Algorithm, CodecSettings};
 use packfs_codec::{CodecSpec, DictLens};
-use packfs_core::{Error, Goal, Result};
+use packfs_core::{Error, Goal, ImagePath, Result};
 use packfs_format::{PackSettings, SWITCH, Values, one_of, options};
 
 options! {
@@ -19,6 +19,10 @@ options! {
 
     extended: bool = "pointers", one_of!["plain" => false, "extended" => true], "plain",
         "Allow uncompressed blocks (extended, Linux 4.15)";
+
+    in_place: Vec<ImagePath> = "in-place", Values::tried("PATH-IN-TREE", path), "none",
+        "Store this file uncompressed at a multiple of the page, for execution in place; needs pointers=extended; may \
+        be given several times";
 
     holes: bool = "holes", SWITCH, "off",
         "Store blocks of zeros as holes; every kernel reads them, few other programs do";
@@ -60,7 +64,18 @@ impl Options {
             let message = "cramfs holds zlib streams only: codec none needs the option pointers=extended";
             return Err(Error::usage(message));
         }
+        if !options.in_place.is_empty() && !options.extended {
+            let message = "cramfs tells where uncompressed files lie by extended pointers only";
+            return Err(Error::usage(message).hint("-O pointers=extended, for Linux 4.15"));
+        }
         Ok(options)
+    }
+}
+
+fn path(value: &str) -> Result<ImagePath> {
+    match ImagePath::parse(value.as_bytes())? {
+        path if path.is_root() => Err(Error::usage("a file for execution in place has to be in the tree")),
+        path => Ok(path),
     }
 }
 
@@ -104,5 +119,7 @@ mod tests {
         let error = options(None, Some("none"), &[]).unwrap_err().to_string();
         assert!(error.contains("pointers=extended"), "{error}");
         assert!(options(None, Some("none"), &[("pointers", "extended")]).unwrap().codec.is_none());
+        assert!(options(None, None, &[("in-place", "bin/sh")]).is_err());
+        assert!(options(None, None, &[("in-place", "bin/sh"), ("pointers", "extended")]).is_ok());
     }
 }

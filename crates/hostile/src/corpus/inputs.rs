@@ -1,6 +1,6 @@
 //! Inputs other than images: archives, manifests, blocks, requests.
 
-use super::{Base, images, integrity};
+use super::{Base, images, integrity, shards};
 use crate::input::Input;
 use crate::judge::open;
 use packfs::{Result, Silent};
@@ -22,6 +22,7 @@ pub fn inputs(kind: Input) -> Result<Vec<Base>> {
         Input::Verity => integrity::verity(),
         Input::Signature => Ok(integrity::signatures()),
         Input::Measured => Ok(integrity::measured()),
+        Input::Shards => shards::plans(),
     }
 }
 

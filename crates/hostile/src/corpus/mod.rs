@@ -5,10 +5,12 @@ mod containers;
 mod disks;
 mod inputs;
 mod integrity;
+mod shards;
 
 pub use containers::containers;
 pub use inputs::inputs;
 pub(crate) use integrity::{SIGNED, SIGNED_COMMENT, SIGNERS_KEY, protected};
+pub(crate) use shards::{BETWEEN, sha256};
 
 use packfs::{
     Contents, DeviceNumber, ImagePath, Meta, NodeKind, Owner, PackSettings, Result, Silent, Timestamp, Tree,
@@ -97,7 +99,7 @@ const EROFS: [Row; 22] = [
 
 /// Both byte orders and both kinds of pointers, with holes and without, blocks stored, and room for
 /// boot code.
-const CRAMFS: [Row; 8] = [
+const CRAMFS: [Row; 9] = [
     ("gzip", K4, &[]),
     ("gzip", K4, &[("endian", "big")]),
     ("gzip", K4, &[("holes", "on"), ("pad", "512")]),
@@ -106,6 +108,7 @@ const CRAMFS: [Row; 8] = [
     ("gzip", K4, &[("pointers", "extended"), ("endian", "big"), ("pad", "512")]),
     ("none", K4, &[("pointers", "extended")]),
     ("none", K4, &[("pointers", "extended"), ("endian", "big"), ("holes", "on")]),
+    ("gzip", K4, &[("pointers", "extended"), ("in-place", "large.txt")]),
 ];
 
 /// Images that packfs reads and does not write, from the same folder as the tests of that.

@@ -8,6 +8,7 @@ mod image;
 mod manifest;
 mod merge;
 pub(crate) mod recovery;
+pub(crate) mod shards;
 mod signature;
 mod tar;
 pub(crate) mod verity;
@@ -22,6 +23,7 @@ pub use image::{check, extract, open, read_all, repack, walk};
 pub use manifest::manifest;
 pub use merge::merge;
 pub use recovery::recovery;
+pub use shards::shards;
 pub use signature::signature;
 pub use tar::tar;
 pub use verity::verity;
@@ -38,7 +40,7 @@ pub struct Property {
 }
 
 /// All of them.
-pub const PROPERTIES: [Property; 16] = [
+pub const PROPERTIES: [Property; 17] = [
     Property { name: "open", input: Input::Image, holds: open },
     Property { name: "walk", input: Input::Image, holds: walk },
     Property { name: "read", input: Input::Image, holds: read_all },
@@ -55,6 +57,7 @@ pub const PROPERTIES: [Property; 16] = [
     Property { name: "verity", input: Input::Verity, holds: verity },
     Property { name: "signature", input: Input::Signature, holds: signature },
     Property { name: "fs-verity", input: Input::Measured, holds: fs_verity },
+    Property { name: "shards", input: Input::Shards, holds: shards },
 ];
 
 #[cfg(test)]

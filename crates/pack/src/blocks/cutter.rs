@@ -143,10 +143,10 @@ impl<'a> Cutter<'a> {
         if piece.is_hole {
             return self.cut_hole(piece, stored);
         }
-        if self.incompressible != Incompressible::StoreFile {
+        let is_flat = self.context.job(piece).storage == BlockStorage::Flat;
+        if self.incompressible != Incompressible::StoreFile && !is_flat {
             return self.cut_into_blocks(piece, stored);
         }
-        let is_flat = self.context.job(piece).storage == BlockStorage::Flat;
         if is_flat || self.block.is_none() {
             return self.cut_flat(piece, stored);
         }
@@ -202,10 +202,10 @@ impl<'a> Cutter<'a> {
 
     /// Returns true if a file of several pieces is stored uncompressed in one run.
     fn is_flat(&mut self, piece: &Piece) -> Result<bool> {
-        if self.incompressible != Incompressible::StoreFile {
+        let is_flat = self.context.job(piece).storage == BlockStorage::Flat;
+        if self.incompressible != Incompressible::StoreFile && !is_flat {
             return Ok(false);
         }
-        let is_flat = self.context.job(piece).storage == BlockStorage::Flat;
         match self.block.as_mut().filter(|_| !is_flat) {
             Some(encoder) => {
                 Ok(!self.whole_files.of_long(self.context, piece.job, encoder.as_mut(), self.gain)?)

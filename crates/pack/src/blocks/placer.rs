@@ -24,8 +24,9 @@ type Placement<'a, 'j> = conductor::Placement<'a, Placer<'j>>;
 
 /// Data that is written next, in order.
 enum Waiting {
-    /// Start of a file, with `lead_len` bytes reserved for the format in front of it.
-    Start { node: NodeId, lead_len: u64 },
+    /// Start of a file at a multiple of `align`, with `lead_len` bytes reserved for the format in
+    /// front of it.
+    Start { node: NodeId, align: u32, lead_len: u64 },
     /// Stored bytes of a file's piece.
     Bytes { node: NodeId, stored: Rc<Vec<u8>>, range: Range<usize> },
     /// Zeros of a file's piece.
@@ -80,7 +81,8 @@ impl<'a> Placer<'a> {
             let block_count = own_len.div_ceil(context.block_len());
             let lead = plan.lead.filter(|_| !is_flat);
             let lead_len = lead.map_or(0, |lead| lead.len(block_count));
-            self.waiting.push_back(Waiting::Start { node, lead_len });
+            let align = if is_flat { plan.flat_align.max(plan.file_align) } else { plan.file_align };
+            self.waiting.push_back(Waiting::Start { node, align, lead_len });
         }
     }
 
@@ -234,8 +236,7 @@ impl<'a> conductor::Placer for Placer<'a> {
     fn write_ready(&mut self, placement: &mut Placement<'_, 'a>) -> Result<()> {
         while let Some(next) = self.waiting.pop_front() {
             match next {
-                Waiting::Start { node, lead_len } => {
-                    let align = self.job.context.plan.data.file_align;
+                Waiting::Start { node, align, lead_len } => {
                     let start = placement.out.position().next_multiple_of(align.into());
                     placement.placed.files[node.index()].start = start;
                     placement.out.append_zeros(start + lead_len - placement.out.position())?;

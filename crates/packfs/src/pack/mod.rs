@@ -189,8 +189,8 @@ impl Pack {
         let job = Job { options, output: &self.output, format, settings: options.settings(), progress };
         let loaded = self.load(&job.shape(&[]), progress)?;
         let packer = format.packer(&job.settings_of(&loaded.tree))?;
-        let engine = options.engine();
-        packfs_pack::index(&loaded.tree, &*loaded.contents, &*packer, &self.output, &engine, progress)
+        let engine = packfs_pack::PackOptions { index_only: true, ..options.engine() };
+        packfs_pack::pack(&loaded.tree, &*loaded.contents, &*packer, &self.output, &engine, progress)
     }
 
     /// Looks through the source.

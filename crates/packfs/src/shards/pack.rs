@@ -62,6 +62,8 @@ pub fn pack_shard(
     progress: &dyn Progress,
 ) -> Result<ShardOutcome> {
     let shard = plan.shard(index)?;
+    // Plans of others may have options that write files, such as devices for data.
+    recipe::check(&plan.recipe)?;
     let name = plan.name_of(shard);
     match stored(plan, shard, store, options.reverify, progress)? {
         Stored::Committed(sidecar) => {

@@ -2,12 +2,10 @@
 
 use super::report::Summary;
 use super::shaping::Shaping;
-use crate::args::{LayerArgs, LimitArgs, Magic, parse_magic};
-use crate::out::listed::{any, codecs, formats, goals, listed};
+use crate::args::{CodingArgs, LayerArgs, LimitArgs, Magic, parse_magic};
+use crate::out::listed::{any, formats, listed};
 use crate::out::{Outcome, report, text};
-use packfs::{
-    Effort, Error, Gain, Goal, MadeAt, OpenOptions, Order, PackOptions, PackReport, Progress, Result,
-};
+use packfs::{Effort, Error, Gain, MadeAt, OpenOptions, Order, PackOptions, PackReport, Progress, Result};
 use packfs_terminal::work::Work;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,54 +22,8 @@ pub struct PackArgs {
     #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
     format: Option<String>,
 
-    /// Set codec and level, such as zstd:19
-    ///
-    /// gzip, lzo, lz4, lz4hc, xz, lzma, zstd, deflate or none, as the format supports. Options of
-    /// the codec follow after commas; the list is below. In erofs, CODEC+CODEC uses two:
-    /// zstd:15+lz4 stores with LZ4 what it compresses almost as well. The default depends on the
-    /// format and on --optimize: for balanced, gzip:9 in squashfs and lz4hc:12 in erofs.
-    #[arg(
-        short,
-        long,
-        value_name = "CODEC",
-        value_parser = listed(any, codecs),
-        hide_possible_values = true
-    )]
-    codec: Option<String>,
-
-    /// Set the goal: size, balanced (default), read or build
-    ///
-    /// size makes the smallest images, read the fastest to read, build the fastest to pack;
-    /// balanced makes small images that are fast to read. The goal sets codec, level, block size
-    /// and order; other options override it.
-    #[arg(
-        long,
-        value_name = "GOAL",
-        value_parser = listed(parse_goal, goals),
-        hide_possible_values = true
-    )]
-    optimize: Option<Goal>,
-
-    /// Set block size (in erofs cluster size), such as 128K
-    ///
-    /// squashfs has powers of two from 4K to 1M, erofs multiples of its filesystem block (-O block)
-    /// up to 1M. Larger blocks make smaller images and slower random reads. The default depends on
-    /// --optimize: for balanced, 128K in squashfs and 64K in erofs.
-    #[arg(short, long, value_name = "SIZE", value_parser = text::parse_block_len)]
-    block_size: Option<u32>,
-
-    /// Set a format option, such as fragments=always
-    ///
-    /// May be given several times. The options of each format are listed below.
-    #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
-    options: Vec<(String, String)>,
-
-    /// Use only erofs features of this Linux version, such as 6.1
-    ///
-    /// For erofs only; the same as -O kernel=VERSION. The default is 6.1, or the first version that
-    /// supports all given options.
-    #[arg(long, value_name = "VERSION")]
-    kernel: Option<String>,
+    #[command(flatten)]
+    coding: CodingArgs,
 
     /// Set the creation time of the image
     ///
@@ -267,13 +219,12 @@ impl PackArgs {
             Some(OrderArg::By(order)) => (Some(order), None),
             Some(OrderArg::File(file)) => (None, Some(file)),
         };
-        let kernel = self.kernel.iter().map(|kernel| ("kernel".to_owned(), kernel.clone()));
         Ok(PackOptions {
             format: self.format.clone(),
-            codec: self.codec.clone(),
-            block_size: self.block_size,
-            optimize: self.optimize.unwrap_or_default(),
-            options: kernel.chain(self.options.iter().cloned()).collect(),
+            codec: self.coding.codec.clone(),
+            block_size: self.coding.block_size,
+            optimize: self.coding.goal(),
+            options: self.coding.options(),
             made_at: self.made_at.or(shaping.made_at).unwrap_or_default(),
             shape: shaping.shape,
             source: self.source(),
@@ -330,10 +281,6 @@ pub fn parse_order(text: &str) -> Result<OrderArg, String> {
     }))
 }
 
-pub fn parse_goal(text: &str) -> Result<Goal, String> {
-    Goal::named(text).ok_or_else(|| format!("unknown goal; use {}", Goal::ALL.map(Goal::name).join(", ")))
-}
-
 pub fn parse_effort(text: &str) -> Result<Effort, String> {
     match text {
         "level" => Ok(Effort::Level),
@@ -345,13 +292,6 @@ pub fn parse_effort(text: &str) -> Result<Effort, String> {
 fn parse_gain(text: &str) -> Result<Gain, String> {
     let percent = text.strip_suffix('%').unwrap_or(text).parse().ok();
     percent.and_then(Gain::percent).ok_or_else(|| "not a percentage; use 0 to 49".to_owned())
-}
-
-pub fn parse_option(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
-        _ => Err("write NAME=VALUE".into()),
-    }
 }
 
 fn parse_made_at(text: &str) -> Result<MadeAt, String> {

@@ -7,7 +7,7 @@ mod report;
 mod shaping;
 
 pub use args::PackArgs;
-pub use args::{OrderArg, parse_effort, parse_goal, parse_option, parse_order};
+pub use args::{OrderArg, parse_effort, parse_order};
 pub use help::after_long_help;
 #[cfg(test)]
 pub use report::Document;

@@ -13,7 +13,7 @@ use packfs::FileImage;
 use packfs::integrity::{self, Replacement, VerifyingKey};
 use packfs::{Error, Progress, Result};
 use packfs_sandbox::Sandbox;
-use packfs_terminal::work::Work;
+use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -62,15 +62,11 @@ pub struct Opts {
     #[arg(long = "image", value_name = "FILE", requires = "from")]
     merged: Option<PathBuf>,
 
-    /// Print a JSON object
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
     sandbox: SandboxArg,
 
     #[command(flatten)]
-    work: Work,
+    answering: Answering,
 }
 
 const EXAMPLES: &str = "\
@@ -95,14 +91,13 @@ impl Opts {
                 store,
                 shard: self.shard,
                 image: self.merged.as_deref(),
-                json: self.json,
-                work: &self.work,
+                answering: &self.answering,
             };
             return request.run();
         }
         let copy = self.output.as_deref().map(Replacement::create).transpose()?;
         self.enter_sandbox(copy.as_ref())?;
-        self.work.shown(self.json, |bars| {
+        self.answering.shown(|bars| {
             let (key, comment) = self.verify(copy, bars)?;
             bars.finish();
             self.tell(&key, &comment)?;
@@ -141,11 +136,11 @@ impl Opts {
     }
 
     fn tell(&self, key: &str, comment: &str) -> Result<()> {
-        if self.json {
+        if self.answering.json {
             let image = json::Bytes::from(&self.image);
             return json::print(&Document { image, verified: true, key, comment });
         }
-        if self.work.quiet {
+        if self.answering.work.quiet {
             return Ok(());
         }
         let comment = comment.replace('\t', "  ");

@@ -5,7 +5,7 @@ use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
 use packfs::shards::{DirStore, Plan, ShardState, VerifiedImage, VerifiedShard, verify_merged, verify_shard};
 use packfs::{ErrorKind, Progress, Result, printable};
-use packfs_terminal::work::Work;
+use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,14 +18,13 @@ pub(super) struct Request<'a> {
     pub shard: Option<usize>,
     /// Merged image.
     pub image: Option<&'a Path>,
-    pub json: bool,
-    pub work: &'a Work,
+    pub answering: &'a Answering,
 }
 
 impl Request<'_> {
     /// Verifies.
     pub(super) fn run(&self) -> Outcome {
-        self.work.shown(self.json, |bars| {
+        self.answering.shown(|bars| {
             let (shards, image) = self.verify(bars)?;
             bars.finish();
             let has = |state| shards.iter().any(|shard: &VerifiedShard| shard.state == state);
@@ -47,7 +46,7 @@ impl Request<'_> {
             Some(index) => index..index + 1,
             None => 0..plan.shards.len(),
         };
-        let jobs = self.work.jobs();
+        let jobs = self.answering.work.jobs();
         let shards = indexes.map(|index| verify_shard(&plan, index, &store, jobs, bars));
         let shards = shards.collect::<Result<Vec<_>>>()?;
         let image = self.image.map(|image| verify_merged(&plan, image, jobs, bars)).transpose()?;
@@ -55,7 +54,7 @@ impl Request<'_> {
     }
 
     fn tell(&self, shards: &[VerifiedShard], image: Option<&VerifiedImage>) -> Result<()> {
-        if self.json {
+        if self.answering.json {
             let shards = shards.iter().map(Shard::from).collect();
             let merged = image.map(|image| Merged { entries: image.entries, faults: &image.faults });
             return json::print(&Document { plan: json::Bytes::from(self.plan), shards, merged });
@@ -73,7 +72,7 @@ impl Request<'_> {
         for fault in image.iter().flat_map(|image| &image.faults) {
             out.line(format_args!("{}: image: {}", "damaged".red(), printable(fault)))?;
         }
-        if !self.work.quiet {
+        if !self.answering.work.quiet {
             let sound = shards.iter().filter(|shard| shard.state == ShardState::Sound).count() as u64;
             let (sound, count) = (text::count(sound), text::counted(shards.len() as u64, "shard"));
             out.line(format_args!("{}: {sound} of {count} sound", "verified".green().bold()))?;

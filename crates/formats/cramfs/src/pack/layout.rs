@@ -4,18 +4,19 @@
 use super::PADDING;
 use super::bounds::{CAPABILITIES, too_large};
 use super::dirs::Listings;
+use super::in_place::InPlace;
 use super::targets::{Targets, pointers};
 use crate::disk::*;
 use crate::options::Options;
 use packfs_core::{DeviceNumber, NodeId, NodeKind, Result, Tree};
-use packfs_format::{Blocks, FilePlace, Placed, Plan, Section};
-use std::collections::HashSet;
+use packfs_format::{BlockForm, Blocks, FilePlace, Placed, Plan, Section};
+use std::collections::{HashMap, HashSet};
 
 /// Returns the start of file data, after listings and targets.
 pub(super) fn data_start(options: &Options, tree: &Tree) -> Result<u64> {
     let listings = Listings::place(tree, options.super_block_at + SUPER_LEN)?;
     let targets = Targets::new(options, tree, listings.end)?;
-    Ok(listings.end + targets.bytes.len() as u64)
+    Ok(InPlace::new(options, tree, listings.end + targets.bytes.len() as u64)?.end())
 }
 
 /// Makes all sections; see the module.
@@ -28,11 +29,19 @@ pub(super) fn sections(
     let start = options.super_block_at + SUPER_LEN;
     let listings = Listings::place(tree, start)?;
     let targets = Targets::new(options, tree, listings.end)?;
-    debug_assert_eq!(plan.data_start, listings.end + targets.bytes.len() as u64);
-    let writer = InodeWriter { tree, placed, listings: &listings, targets: &targets };
+    let in_place_at = listings.end + targets.bytes.len() as u64;
+    let in_place = InPlace::new(options, tree, in_place_at)?;
+    debug_assert_eq!(plan.data_start, in_place.end());
+    let (in_place_of, in_place_bytes) = in_place.written(options.order, placed)?;
+    let writer = InodeWriter { tree, placed, listings: &listings, targets: &targets, in_place: &in_place_of };
 
     let mut sections = Vec::new();
-    let mut counts = Counts { blocks: targets.block_count, has_stored: targets.has_stored, has_holes: false };
+    let pages = u32::try_from(in_place.page_count()).map_err(|_| too_large())?;
+    let mut counts = Counts {
+        blocks: targets.block_count.saturating_add(pages),
+        has_stored: targets.has_stored || pages > 0,
+        has_holes: false,
+    };
     let mut seen = HashSet::new();
     for place in placed.files.iter().filter(|place| place.count > 0) {
         if seen.insert(place.start) {
@@ -45,6 +54,7 @@ pub(super) fn sections(
     let bytes = listings.write(options.order, tree, |id| writer.inode(id))?;
     sections.push(Section { owner: "directories", offset: start, bytes });
     sections.push(Section { owner: "link targets", offset: listings.end, bytes: targets.bytes.clone() });
+    sections.push(Section { owner: "block pointers", offset: in_place_at, bytes: in_place_bytes });
     let bytes =
         super_block(options, tree, placed, &counts, writer.inode(NodeId::ROOT)?)?.to_bytes(options.order);
     sections.push(Section { owner: "superblock", offset: options.super_block_at, bytes });
@@ -106,6 +116,8 @@ struct InodeWriter<'a> {
     placed: &'a Placed<Blocks>,
     listings: &'a Listings,
     targets: &'a Targets,
+    /// Pointers to files for execution in place, by the start of their data.
+    in_place: &'a HashMap<u64, u64>,
 }
 
 impl InodeWriter<'_> {
@@ -115,6 +127,9 @@ impl InodeWriter<'_> {
         let (offset, size) = match &node.kind {
             NodeKind::Directory => self.listings.of(id),
             NodeKind::File { len, .. } => match &self.placed.files[id.index()] {
+                place if place.form == BlockForm::Flat => {
+                    (self.in_place.get(&place.start).copied().unwrap_or(OFFSET_END), *len as u32)
+                }
                 place if place.count > 0 => (place.start, *len as u32),
                 _ => (0, 0),
             },

@@ -7,6 +7,7 @@
 
 mod bounds;
 mod dirs;
+mod in_place;
 mod layout;
 mod losses;
 mod targets;
@@ -76,9 +77,12 @@ impl Layout<Blocks> for CramfsPacker {
         let losses = losses::find(tree);
         // What has no place gets none: the engine stops, and says so.
         let fits = !losses.iter().any(|loss| loss.fatal);
+        let in_place = in_place::files(options, tree)?;
         let files = tree.nodes().filter_map(|(id, node)| match node.kind {
             NodeKind::File { len, .. } if len > 0 => {
-                Some(FileJob { node: id, storage: BlockStorage::Blocks })
+                let is_flat = in_place.contains_key(&id);
+                let storage = if is_flat { BlockStorage::Flat } else { BlockStorage::Blocks };
+                Some(FileJob { node: id, storage })
             }
             _ => None,
         });
@@ -96,6 +100,7 @@ impl Layout<Blocks> for CramfsPacker {
                     false => Incompressible::Encode,
                 },
                 file_align: OFFSET_UNIT,
+                flat_align: PAGE_LEN,
                 // Pointers stand before the blocks that they point to.
                 lead: Some(Lead { fixed_len: 0, per_block_len: POINTER_LEN }),
                 ..BlockPlan::new(PAGE_LEN, options.codec.clone())

@@ -118,6 +118,12 @@ options! {
         "Store these prefixes of xattr names once, such as trusted.overlay.",
         needs Some(Prefixes::List(_) | Prefixes::Auto) => Need::new("prefixes", kernel::XATTR_PREFIXES, "prefixes=off");
 
+    /// Name of the xattr, whatever its namespace.
+    digests: Option<Vec<u8>> = "digest-xattr", Values::new("NAME of at most 255 bytes", digests), "none",
+        "Mark this xattr as the digest of each file, by which kernels share the pages of equal files (Linux 7.0, \
+        mount option inode_share); the source holds its values",
+        needs Some(_) => Need::new("digest-xattr", kernel::PLAIN_PREFIXES, "no digest-xattr");
+
     align: Option<u64> = "align", Values::new("SIZE", values::align), "the block",
         "Pad the image to a multiple of SIZE";
 
@@ -213,6 +219,11 @@ fn prefixes(value: &str) -> Option<Prefixes> {
             (list.len() <= 100 && list.iter().all(known)).then_some(Prefixes::List(list))
         }
     }
+}
+
+fn digests(name: &str) -> Option<Vec<u8>> {
+    let is_name = disk::XATTR_PREFIXES.iter().all(|(_, prefix)| name.as_bytes() != *prefix);
+    (is_name && (1..=255).contains(&name.len()) && !name.contains('\0')).then(|| name.into())
 }
 
 fn rule(text: &str) -> Option<(String, TypedRule)> {

@@ -322,6 +322,7 @@ impl Zone {
                 + u64::from(self.packed.is_some())
                 + u64::from(metabox_nid.is_some()),
             has_xattrs: !xattrs.is_empty(),
+            has_digests: xattrs.has_digests,
             devices,
         };
         superblock::write(options, &features, &nodes.times, &places, (hash, nodes.placed.data.hash), put)

@@ -1,7 +1,8 @@
 //! Losses: metadata of a tree that EROFS cannot hold, named before anything is written.
 
-use super::xattr_names::split_name;
-use packfs_core::{Loss, Losses, Tree};
+use super::xattr_names::{Names, split_name};
+use crate::options::Options;
+use packfs_core::{Loss, Losses, Tree, Xattrs};
 use packfs_format::{Capabilities, Times, XattrLoss};
 
 /// Longest value of an xattr.
@@ -14,6 +15,7 @@ pub(super) fn capabilities(times_kept: bool) -> Capabilities {
 }
 
 static XATTR_LOSSES: [XattrLoss; 2] = [
+    // First, as `find` replaces it.
     XattrLoss {
         what: "extended attributes other than user, trusted, security, lustre and ACLs are left out",
         concerns: |name, _| split_name(name).is_none(),
@@ -25,9 +27,14 @@ static XATTR_LOSSES: [XattrLoss; 2] = [
 ];
 
 /// Every kind of loss, with how many nodes it concerns.
-pub(super) fn find(tree: &Tree, times_kept: bool) -> Vec<Loss> {
-    let mut losses = Losses::new(tree);
-    capabilities(times_kept).find_losses(tree, &mut losses);
+pub(super) fn find(tree: &Tree, options: &Options) -> Vec<Loss> {
+    let (mut losses, times_kept) = (Losses::new(tree), options.typed.times);
+    let ([foreign, others @ ..], names) = (&XATTR_LOSSES, Names::new(options));
+    let has_foreign = |set: &Xattrs| set.keys().any(|name| names.split(name).is_none());
+    let sets: Vec<bool> = tree.xattr_sets().iter().map(has_foreign).collect();
+    losses.refused(foreign.what, |id| sets[tree.node(id).xattrs.0 as usize]);
+    let capabilities = Capabilities { xattr_losses: others, ..capabilities(times_kept) };
+    capabilities.find_losses(tree, &mut losses);
     if !times_kept {
         losses.tolerable("times become the epoch, as times=epoch says", |_| true);
     }

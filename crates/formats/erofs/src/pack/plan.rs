@@ -65,7 +65,7 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
         reorder_len: u64::MAX,
         dedupe: options.typed.dedupe != Dedupe::Off,
         holes: options.holes,
-        losses: losses::find(tree, options.typed.times),
+        losses: losses::find(tree, options),
         data: ClusterPlan {
             block_len: options.block_len,
             packed_recipe,

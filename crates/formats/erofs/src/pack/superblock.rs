@@ -30,6 +30,8 @@ pub(super) struct Places {
     pub metabox_nid: Option<u64>,
     pub inode_count: u64,
     pub has_xattrs: bool,
+    /// True if the first prefix is the name of digests.
+    pub has_digests: bool,
     pub devices: Vec<DevicePlace>,
 }
 
@@ -100,6 +102,8 @@ fn describe(options: &Options, features: &Features, times: &Times, places: &Plac
         (options.typed.xattr_filter && places.has_xattrs, disk::EROFS_FEATURE_COMPAT_XATTR_FILTER),
         (features.prefixes, disk::EROFS_FEATURE_COMPAT_PLAIN_XATTR_PFX),
         (features.shared_in_metabox, disk::EROFS_FEATURE_COMPAT_SHARED_EA_IN_METABOX),
+        // Its field is 0: the first prefix.
+        (places.has_digests, disk::EROFS_FEATURE_COMPAT_ISHARE_XATTRS),
     ];
     let wide_root = places.root_nid > u64::from(u16::MAX) || places.image_blocks > u64::from(u32::MAX);
     if wide_root && !features.wide {

@@ -1,8 +1,8 @@
 //! Extended attributes: those that many inodes have once in an area of their own, the others beside
 //! each inode.
 
-use super::losses::capabilities;
-use super::xattr_names::split_name;
+use super::losses::VALUE_LEN_MAX;
+use super::xattr_names::Names;
 use crate::disk::{self, XATTR_ALIGN, XattrEntry, XattrIbodyHeader};
 use crate::options::{Options, Prefixes};
 use packfs_core::{Error, Result, Tree, Xattrs, XattrsId};
@@ -29,6 +29,8 @@ pub(super) struct XattrTables {
     /// Prefixes that the image defines, each after its length.
     pub prefixes: Vec<u8>,
     pub prefix_count: u8,
+    /// True if the first of them is the name of digests.
+    pub has_digests: bool,
     /// Bytes after the inodes of each attribute set of the tree.
     bodies: Vec<Box<[u8]>>,
 }
@@ -46,10 +48,11 @@ impl XattrTables {
             }
             *uses += 1;
         }
+        let names = Names::new(options);
         let prefixes = LongPrefixes::choose(tree, &uses, options);
         let mut counts: HashMap<(&[u8], &[u8]), u64> = HashMap::new();
         for &id in &order {
-            for (name, value) in held(tree.xattrs(id)) {
+            for (name, value) in held(tree.xattrs(id), names) {
                 *counts.entry((name, value)).or_default() += uses[id.0 as usize];
             }
         }
@@ -64,8 +67,9 @@ impl XattrTables {
                 ))
             })?;
         }
-        let prefixes = writer.prefixes.written();
-        Ok(XattrTables { shared: writer.shared, prefix_count: prefixes.1, prefixes: prefixes.0, bodies })
+        let has_digests = names.of_digests().is_some() && writer.prefixes.used.contains(&0);
+        let (prefixes, prefix_count) = writer.prefixes.written();
+        Ok(XattrTables { shared: writer.shared, prefixes, prefix_count, has_digests, bodies })
     }
 
     /// Returns the bytes after an inode: nothing, or header, ids and entries.
@@ -79,14 +83,14 @@ impl XattrTables {
     }
 }
 
-fn held(set: &Xattrs) -> impl Iterator<Item = (&[u8], &[u8])> {
+fn held<'a>(set: &'a Xattrs, names: Names<'a>) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
     set.iter()
         .map(|(name, value)| (&name[..], &value[..]))
-        .filter(|(name, value)| capabilities(true).holds_xattr(name, value))
+        .filter(move |(name, value)| names.split(name).is_some() && value.len() <= VALUE_LEN_MAX)
 }
 
 struct Writer<'a> {
-    prefixes: LongPrefixes,
+    prefixes: LongPrefixes<'a>,
     /// Number of inodes with each attribute.
     counts: HashMap<(&'a [u8], &'a [u8]), u64>,
     /// Ids of those that are shared already.
@@ -101,8 +105,9 @@ impl<'a> Writer<'a> {
         let mut header = XattrIbodyHeader::default();
         let mut filter = disk::EROFS_XATTR_FILTER_DEFAULT;
         let (mut ids, mut entries) = (Vec::new(), Vec::new());
-        for (name, value) in held(set) {
-            let (base, rest) = split_name(name)?;
+        let names = self.prefixes.names;
+        for (name, value) in held(set, names) {
+            let (base, rest) = names.split(name)?;
             let seed = disk::EROFS_XATTR_FILTER_SEED.wrapping_add(base.into());
             filter &= !(1 << (xxh32(rest, seed) % disk::EROFS_XATTR_FILTER_BITS));
             if self.is_shared(name, value) && ids.len() < SHARED_COUNT_MAX * 4 {
@@ -124,9 +129,14 @@ impl<'a> Writer<'a> {
 
     fn is_shared(&self, name: &[u8], value: &[u8]) -> bool {
         let count = self.counts.get(&(name, value)).copied().unwrap_or(0);
-        let len = entry_len(name, value);
+        let len = self.entry_len(name, value);
         let saved = (len * count).saturating_sub(len + 4 * count);
         self.options.typed.shared_xattrs && count > 1 && (saved >= SAVED_MIN || count > 2 && saved > 0)
+    }
+
+    fn entry_len(&self, name: &[u8], value: &[u8]) -> u64 {
+        let name_len = self.prefixes.names.split(name).map_or(0, |(_, rest)| rest.len());
+        (size_of::<XattrEntry>() as u64 + name_len as u64 + value.len() as u64).next_multiple_of(XATTR_ALIGN)
     }
 
     /// The id of a shared attribute, which is written when it is first met.
@@ -141,28 +151,28 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn entry_len(name: &[u8], value: &[u8]) -> u64 {
-    let name_len = split_name(name).map_or(0, |(_, rest)| rest.len());
-    (size_of::<XattrEntry>() as u64 + name_len as u64 + value.len() as u64).next_multiple_of(XATTR_ALIGN)
-}
-
 /// Prefixes that the image defines: the number of the base and what follows it.
-struct LongPrefixes {
+struct LongPrefixes<'o> {
+    names: Names<'o>,
     rows: Vec<(u8, Vec<u8>)>,
     used: HashSet<usize>,
 }
 
-impl LongPrefixes {
-    fn choose(tree: &Tree, uses: &[u64], options: &Options) -> Self {
-        let rows = match &options.prefixes {
+impl<'o> LongPrefixes<'o> {
+    /// That of digests is the first.
+    fn choose(tree: &Tree, uses: &[u64], options: &'o Options) -> Self {
+        let names = Names::new(options);
+        let others = match &options.prefixes {
             Prefixes::Off => Vec::new(),
             Prefixes::List(list) => list
                 .iter()
-                .filter_map(|prefix| split_name(prefix).map(|(base, rest)| (base, rest.to_vec())))
+                .filter_map(|prefix| names.split(prefix).map(|(base, rest)| (base, rest.to_vec())))
                 .collect(),
-            Prefixes::Auto => saving(tree, uses, u64::from(options.block_len)),
+            Prefixes::Auto => saving(tree, uses, names, u64::from(options.block_len)),
         };
-        LongPrefixes { rows, used: HashSet::new() }
+        let of_digests = names.of_digests().map(|(base, rest)| (base, rest.to_vec()));
+        let rows = of_digests.into_iter().chain(others).take(PREFIX_COUNT_MAX).collect();
+        LongPrefixes { names, rows, used: HashSet::new() }
     }
 
     /// The longest own prefix of a name, its index and what it leaves.
@@ -176,7 +186,7 @@ impl LongPrefixes {
 
     /// Appends an entry; `None` for a name that cannot be held.
     fn write_entry(&mut self, out: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Option<()> {
-        let (base, rest) = split_name(name)?;
+        let (base, rest) = self.names.split(name)?;
         let (number, rest) = match self.find(base, rest) {
             Some((index, left)) => {
                 self.used.insert(index);
@@ -213,18 +223,17 @@ impl LongPrefixes {
 }
 
 /// Beginnings of names, up to a dot, that save more than `least` bytes, best first.
-fn saving(tree: &Tree, uses: &[u64], least: u64) -> Vec<(u8, Vec<u8>)> {
+fn saving(tree: &Tree, uses: &[u64], names: Names<'_>, least: u64) -> Vec<(u8, Vec<u8>)> {
     let mut saved: BTreeMap<(u8, &[u8]), u64> = BTreeMap::new();
     for (set, &count) in tree.xattr_sets().iter().zip(uses) {
-        for (name, _) in held(set) {
-            let Some((base, rest)) = split_name(name) else { continue };
+        for (name, _) in held(set, names) {
+            let Some((base, rest)) = names.split(name) else { continue };
             let Some(dot) = rest.iter().rposition(|&byte| byte == b'.') else { continue };
             *saved.entry((base, &rest[..=dot])).or_default() += count * (dot as u64 + 1);
         }
     }
     let mut rows: Vec<_> = saved.into_iter().filter(|&(_, saved)| saved > least).collect();
     rows.sort_by_key(|&(_, saved)| std::cmp::Reverse(saved));
-    rows.truncate(PREFIX_COUNT_MAX);
     rows.into_iter().map(|((base, infix), _)| (base, infix.to_vec())).collect()
 }
 
