@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{args, licenses, metadata, shell, tidy, workspace};
+use crate::{args, licenses, metadata, python, shell, tidy, workspace};
 
 pub const HELP: &str = "\
 Usage: cargo xtask ci [--peers optional|required|system] [--tests-only]
@@ -93,6 +93,12 @@ pub fn run(mut args: args::Args) -> Result<()> {
         step(&mut steps, "documentation", document)?;
     }
     step(&mut steps, "tests", || test(peers))?;
+    if !tests_only {
+        // Last, because it uses what the tests have built.
+        step(&mut steps, "python", || {
+            python::check().map(|done| done.map_or_else(Outcome::Skipped, |()| Outcome::Done))
+        })?;
+    }
 
     eprintln!();
     for (name, took) in &steps {

@@ -19,6 +19,7 @@ mod matrix;
 mod metadata;
 mod mutate;
 mod peers;
+mod python;
 mod shell;
 mod suites;
 mod table;
@@ -37,7 +38,7 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 13] = [
+const VERBS: [Verb; 14] = [
     Verb { name: "ci", about: "run all checks and all tests", help: ci::HELP, run: ci::run },
     Verb {
         name: "tidy",
@@ -63,6 +64,7 @@ const VERBS: [Verb; 13] = [
         help: kernels::HELP,
         run: kernels::run,
     },
+    Verb { name: "python", about: "build and test the Python package", help: python::HELP, run: python::run },
     Verb {
         name: "dist",
         about: "build static programs in archives, with checksums and a bill of materials",

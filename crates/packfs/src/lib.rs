@@ -87,6 +87,8 @@
 #![forbid(unsafe_code)]
 
 mod altered;
+#[cfg(feature = "check")]
+mod checking;
 #[cfg(feature = "pack")]
 mod compressed;
 mod compression;
@@ -162,6 +164,7 @@ pub mod codec {
 /// Checks beyond a format's own rules: contents, what was written, differences of two trees.
 #[cfg(feature = "check")]
 pub mod check {
+    pub use crate::checking::Findings;
     pub use packfs_check::{
         Change, ContentReport, DiffOptions, DiffReport, Difference, Expected, Side, content, diff, written,
     };
@@ -204,7 +207,8 @@ pub mod mount {
 /// The read engine, below [`Opened`].
 pub mod read {
     pub use packfs_read::{
-        Counters, Faults, FileReader, LoadedVolume, PageNeighbours, Piece, ReadEngine, ReadOptions, Wanted,
+        Counters, Faults, FileReader, LoadedVolume, PageNeighbours, Piece, PieceSink, ReadEngine,
+        ReadOptions, Wanted,
     };
 }
 

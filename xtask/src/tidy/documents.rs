@@ -10,7 +10,8 @@ const RECORDS: [&str; 1] = ["docs/notebook"];
 
 /// Prefixes of paths in the checkout. Other text in backticks is a word, an option, or a path of
 /// the host.
-const TOPS: [&str; 8] = ["crates/", "lab/", "docs/", "xtask/", "testdata/", "fuzz/", ".ci/", ".cargo/"];
+const TOPS: [&str; 9] =
+    ["crates/", "lab/", "docs/", "xtask/", "testdata/", "fuzz/", "python/", ".ci/", ".cargo/"];
 
 pub fn check(root: &Path) -> Result<Vec<String>> {
     let mut faults = vec![];

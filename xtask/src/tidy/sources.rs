@@ -48,7 +48,8 @@ impl File {
 
 /// Reads every source file of the checkout.
 pub fn read_all(root: &Path) -> Result<Vec<File>> {
-    let paths = ["crates", "lab", "xtask", "fuzz"].iter().flat_map(|dir| rust_files(&root.join(dir)));
+    let paths =
+        ["crates", "lab", "xtask", "fuzz", "python/src"].iter().flat_map(|dir| rust_files(&root.join(dir)));
     paths.map(|path| Ok(File::new(&shown(&path, root), &read(&path)?))).collect()
 }
 

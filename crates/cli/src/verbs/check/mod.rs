@@ -8,11 +8,9 @@ use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use hints::Hints;
 use owo_colors::OwoColorize;
-use packfs::check::{self, ContentReport};
+use packfs::check::{ContentReport, Findings};
 use packfs::integrity;
-use packfs::{
-    Error, ErrorKind, Finding, Opened, Progress, Result, Severity, Stage, WithoutWarnings, printable,
-};
+use packfs::{Error, ErrorKind, Finding, Result, Severity, printable};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -49,58 +47,12 @@ Examples:
 Exit code 3 if the image breaks the rules of its format; warnings and notes
 alone are no failure.";
 
-/// Limit on kept findings.
-const FINDINGS_MAX: usize = 1000;
-
-/// Findings of a check.
-#[derive(Default)]
-struct Found {
-    findings: Vec<Finding>,
-    /// Errors, kept or not.
-    errors: u64,
-    /// Findings that were not kept.
-    left_out: u64,
-    /// Files that cannot be decoded, as findings name them.
-    damaged: Vec<String>,
-}
-
-impl Found {
-    fn add(&mut self, finding: Finding) {
-        if finding.severity == Severity::Error {
-            self.errors += 1;
-        }
-        if self.findings.len() < FINDINGS_MAX {
-            self.findings.push(finding);
-        } else {
-            self.left_out += 1;
-        }
-    }
-
-    /// Adds a finding about the whole image.
-    fn note(&mut self, severity: Severity, fault: String) {
-        self.add(Finding { severity, place: "image".into(), fault });
-    }
-
-    /// An image so damaged that the check could not go on is a finding like others; everything else
-    /// is an error.
-    fn or_finding<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
-        match outcome {
-            Ok(value) => Ok(Some(value)),
-            Err(error) if error.kind() == ErrorKind::Corrupt => {
-                self.note(Severity::Error, error.to_string());
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-}
-
 impl Opts {
     /// Checks.
     pub fn run(mut self) -> Outcome {
         // What they say is among the findings.
         self.input.nested = self.input.nested.in_spite_of_checksums();
-        let mut found = Found::default();
+        let mut found = Findings::default();
         if self.repair_hints && packfs::url_scheme(&self.input.image).is_some() {
             return Err(Error::usage(
                 "cannot look for recovery data beside a URL; --repair-hints needs a file",
@@ -117,7 +69,7 @@ impl Opts {
             found.add(finding);
         }
         self.answering.shown(|bars| {
-            let outcome = self.check(&opened, bars, &mut found);
+            let outcome = opened.check(self.data || self.repair_hints, bars, &mut found);
             let hints =
                 self.repair_hints.then(|| Hints::look(&self.input.image, self.answering.work.jobs(), bars));
             bars.finish();
@@ -135,42 +87,7 @@ impl Opts {
         })
     }
 
-    fn check(
-        &self,
-        opened: &Opened,
-        bars: &dyn Progress,
-        found: &mut Found,
-    ) -> Result<Option<ContentReport>> {
-        bars.begin(Stage::Verify, 0, 0);
-        let structure = opened.volume().check(&mut |finding| found.add(finding));
-        found.or_finding(structure)?;
-        if bars.cancelled() {
-            return Err(Error::cancelled());
-        }
-        if !self.data && !self.repair_hints {
-            return Ok(None);
-        }
-        let loaded = opened.load_what_is_there(&WithoutWarnings(bars));
-        let Some(mut loaded) = found.or_finding(loaded)? else { return Ok(None) };
-        // The check of the structure has told of the same, and of where it is.
-        let faults = std::mem::take(&mut loaded.faults);
-        if found.errors == 0 {
-            match faults.into_result() {
-                Err(error) if error.kind() == ErrorKind::Failed => {
-                    found.note(Severity::Error, error.to_string());
-                }
-                outcome => drop(found.or_finding(outcome)?),
-            }
-        }
-        let content = check::content(opened.engine(), &loaded, bars, &mut |finding| {
-            found.damaged.push(finding.place.clone());
-            found.add(finding);
-        });
-        opened.volume().remarks().into_iter().for_each(|remark| found.note(Severity::Warning, remark));
-        found.or_finding(content)
-    }
-
-    fn print(&self, found: &Found, content: Option<ContentReport>, hints: Option<&Hints>) -> Result<()> {
+    fn print(&self, found: &Findings, content: Option<ContentReport>, hints: Option<&Hints>) -> Result<()> {
         let mut out = Out::stdout();
         for finding in &found.findings {
             let severity = match finding.severity {
@@ -258,7 +175,7 @@ struct Survivors<'a> {
 }
 
 impl<'a> Document<'a> {
-    fn new(found: &'a Found, content: Option<ContentReport>, hints: Option<&Hints>) -> Self {
+    fn new(found: &'a Findings, content: Option<ContentReport>, hints: Option<&Hints>) -> Self {
         Document {
             sound: found.errors == 0,
             errors: found.errors,

@@ -1,0 +1,95 @@
+//! New `bytes` objects that the library fills without the GIL: decoded data is copied once, from
+//! the cache of blocks to where Python reads it.
+#![allow(unsafe_code)]
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Memory of a new object. Threads that fill parts of it wait for each other.
+pub struct Target<'a>(Mutex<Memory<'a>>);
+
+/// Memory that is zeroed by the thread that first needs it, which the work is spread over.
+struct Memory<'a> {
+    bytes: &'a mut [MaybeUninit<u8>],
+    is_written: bool,
+}
+
+impl Memory<'_> {
+    fn written(&mut self) -> &mut [u8] {
+        if !self.is_written {
+            self.bytes.fill(MaybeUninit::new(0));
+            self.is_written = true;
+        }
+        // SAFETY: all of it was written, just now or by `Target::put`.
+        unsafe { self.bytes.assume_init_mut() }
+    }
+}
+
+impl<'m> Target<'m> {
+    fn lock(&self) -> MutexGuard<'_, Memory<'m>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Copies bytes to an offset; what does not fit is left out.
+    pub fn put(&self, offset: u64, bytes: &[u8]) {
+        let mut memory = self.lock();
+        if offset == 0 && bytes.len() == memory.bytes.len() {
+            memory.bytes.write_copy_of_slice(bytes);
+            memory.is_written = true;
+            return;
+        }
+        let target = memory.written();
+        let start = usize::try_from(offset).ok().filter(|&start| start <= target.len());
+        if let Some(target) = start.map(|start| &mut target[start..]) {
+            let len = target.len().min(bytes.len());
+            target[..len].copy_from_slice(&bytes[..len]);
+        }
+    }
+
+    /// Lends all of it.
+    pub fn with<T>(&self, fill: impl FnOnce(&mut [u8]) -> T) -> T {
+        fill(self.lock().written())
+    }
+}
+
+/// Creates one object of each length, and calls `fill` with their memory, detached from the
+/// interpreter. Bytes that `fill` leaves out are zero.
+///
+/// Errors: `MemoryError`.
+pub fn filled<'py, T: Send>(
+    py: Python<'py>,
+    lens: impl ExactSizeIterator<Item = usize>,
+    fill: impl FnOnce(&[Target<'_>]) -> T + Send,
+) -> PyResult<(Vec<Bound<'py, PyBytes>>, T)> {
+    let (mut objects, mut targets) = (Vec::with_capacity(lens.len()), Vec::with_capacity(lens.len()));
+    for len in lens {
+        // SAFETY: without bytes to copy, CPython makes an object of this length, or returns null
+        // with an exception set. Lengths of slices fit into isize.
+        let object = unsafe {
+            let object = ffi::PyBytes_FromStringAndSize(std::ptr::null(), len as ffi::Py_ssize_t);
+            Bound::from_owned_ptr_or_err(py, object)?
+        };
+        let object = object.cast_into::<PyBytes>()?;
+        let bytes: &mut [MaybeUninit<u8>] = match len {
+            // All empty objects are one.
+            0 => &mut [],
+            // SAFETY: the object is new, of this length, and known to this function alone: nothing
+            // else reads or writes its memory. `objects` keeps it alive, and outlives `targets`.
+            _ => unsafe {
+                let start = ffi::PyBytes_AsString(object.as_ptr());
+                std::slice::from_raw_parts_mut(start.cast::<MaybeUninit<u8>>(), len)
+            },
+        };
+        objects.push(object);
+        targets.push(Target(Mutex::new(Memory { bytes, is_written: len == 0 })));
+    }
+    let filled = py.detach(|| {
+        let filled = fill(&targets);
+        targets.iter().for_each(|target| target.with(|_| ()));
+        filled
+    });
+    Ok((objects, filled))
+}

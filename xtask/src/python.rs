@@ -1,0 +1,131 @@
+//! `cargo xtask python`: the Python package: its wheel, and its tests in a virtual environment.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::{Failure, Result};
+use crate::{args, metadata, shell, workspace};
+
+pub const HELP: &str = "\
+Usage: cargo xtask python [--wheel] [--python PROGRAM] [--with PACKAGES]
+
+  --wheel           build an optimized wheel, with the program packfs in it, and run no tests
+  --python PROGRAM  Python 3.11 or newer with the module venv (default: python3)
+  --with PACKAGES   packages of PyPI for further tests, separated by commas, such as
+                    numpy,pandas,pyarrow,zarr,torch
+
+Builds a wheel in target/python/wheels, and without --wheel installs it in the virtual environment
+target/python/venv, and runs python/tests. Fetches maturin, pytest, and fsspec from PyPI if the
+environment lacks them.";
+
+/// Packages of PyPI: what builds the wheel, and what its tests need.
+const TOOLS: [&str; 3] = ["maturin==1.16.0", "pytest>=8,<10", "fsspec==2026.9.0"];
+
+/// Ends with success if Python is recent enough, and has what virtual environments need.
+const PROBE: &str = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))";
+
+pub fn run(mut args: args::Args) -> Result<()> {
+    let is_wheel = args.switch("--wheel");
+    let python = args.option("--python")?.unwrap_or_else(|| "python3".to_owned());
+    let with = args.option("--with")?.unwrap_or_default();
+    args.finish_empty()?;
+    let venv = match Venv::prepare(&python, &with)? {
+        Ok(venv) => venv,
+        Err(missing) => return Err(Failure::new(missing)),
+    };
+    if is_wheel {
+        let wheel = venv.build_wheel(true)?;
+        println!("{}", wheel.display());
+        return Ok(());
+    }
+    venv.test()
+}
+
+/// Builds the wheel and runs the tests; returns the reason if Python or a package of PyPI is
+/// missing.
+pub fn check() -> Result<std::result::Result<(), String>> {
+    match Venv::prepare("python3", "")? {
+        Ok(venv) => venv.test().map(Ok),
+        Err(missing) => Ok(Err(missing)),
+    }
+}
+
+/// A virtual environment.
+struct Venv {
+    folder: PathBuf,
+}
+
+impl Venv {
+    /// Makes the environment, unless it is there; returns the reason if it cannot be made here.
+    fn prepare(python: &str, with: &str) -> Result<std::result::Result<Self, String>> {
+        if shell::capture(Command::new(python).args(["-c", PROBE])).is_err() {
+            return Ok(Err(format!("{python} is missing, is older than 3.11, or has no module venv")));
+        }
+        let folder = workspace::target().join("python/venv");
+        let venv = Venv { folder };
+        if shell::capture(Command::new(venv.program("python")).args(["-c", PROBE])).is_err() {
+            workspace::remove_dir(&venv.folder)?;
+            shell::run_quietly(Command::new(python).args(["-m", "venv"]).arg(&venv.folder))?;
+        }
+        let wanted = TOOLS.into_iter().chain(with.split(',').filter(|package| !package.is_empty()));
+        let mut install = Command::new(venv.program("python"));
+        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(wanted);
+        if let Err(failure) = shell::run_quietly(&mut install) {
+            return Ok(Err(format!("packages of PyPI cannot be installed: {failure}")));
+        }
+        Ok(Ok(venv))
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        self.folder.join("bin").join(name)
+    }
+
+    /// Builds a wheel; an optimized one holds the program packfs, any other one if it was built
+    /// before.
+    fn build_wheel(&self, is_optimized: bool) -> Result<PathBuf> {
+        let (target, folder) = (workspace::target(), workspace::root().join("python"));
+        let scripts = folder.join("packfs.data/scripts");
+        workspace::make_dir(&scripts)?;
+        let profile = if is_optimized { "release" } else { "debug" };
+        if is_optimized {
+            let mut cargo = metadata::cargo();
+            cargo.args(["build", "--release", "--locked", "--package", "packfs-cli", "--bin", "packfs"]);
+            shell::run(cargo.arg("--no-default-features").current_dir(workspace::root()))?;
+        }
+        // Anything in the folder becomes a command.
+        let installed = scripts.join("packfs");
+        let _ = std::fs::remove_file(&installed);
+        let program = target.join(profile).join("packfs");
+        if program.is_file() {
+            std::fs::copy(&program, &installed).map_err(|error| Failure::io("copy", &program, error))?;
+        }
+        let wheels = target.join("python/wheels");
+        workspace::remove_dir(&wheels)?;
+        let mut maturin = Command::new(self.program("maturin"));
+        maturin.args(["build", "--quiet", "--interpreter"]).arg(self.program("python"));
+        maturin.args(["--profile", if is_optimized { "release" } else { "dev" }, "--out"]).arg(&wheels);
+        maturin.env("CARGO_TARGET_DIR", &target).current_dir(&folder);
+        shell::run(&mut maturin)?;
+        the_wheel(&wheels)
+    }
+
+    fn test(&self) -> Result<()> {
+        let wheel = self.build_wheel(false)?;
+        let mut install = Command::new(self.program("python"));
+        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        install.args(["--force-reinstall", "--no-deps"]).arg(&wheel);
+        shell::run(&mut install)?;
+        let mut tests = Command::new(self.program("python"));
+        tests.args(["-m", "pytest"]).current_dir(workspace::root().join("python"));
+        // The package that was installed is tested, not the folder beside the tests.
+        shell::run(tests.env("PYTHONSAFEPATH", "1").env("PYTHONDONTWRITEBYTECODE", "1"))
+    }
+}
+
+/// Returns the only wheel in a folder.
+fn the_wheel(folder: &Path) -> Result<PathBuf> {
+    let entries = std::fs::read_dir(folder).map_err(|error| Failure::io("read", folder, error))?;
+    let is_wheel = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "whl");
+    let found = entries.flatten().map(|entry| entry.path()).find(is_wheel);
+    found.ok_or_else(|| Failure::new(format!("maturin left no wheel in {}", folder.display())))
+}
