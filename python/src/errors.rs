@@ -1,7 +1,7 @@
 //! Errors of the library as exceptions of Python.
 //!
-//! Everything that concerns files is an `OSError` with an error number, so that code for files works
-//! with images. Wrong arguments are `ValueError`.
+//! Everything that concerns files is an `OSError` with an error number, so that code for files
+//! works with images. Wrong arguments are `ValueError`.
 
 use packfs::ErrorKind;
 use pyo3::create_exception;
