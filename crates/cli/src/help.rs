@@ -105,7 +105,7 @@ const HEADINGS: [(&str, &[&str]); 8] = [
         ],
     ),
     ("Resources", &["jobs", "memory", "sandbox"]),
-    ("Images at URLs", &["disk-cache", "offline"]),
+    ("Images at URLs", &["disk-cache", "offline", "platform", "plain-http"]),
 ];
 
 /// Headings of options that mean something else in one verb.
@@ -125,7 +125,9 @@ const EXCEPTIONS: [(&str, &str, &str); 12] = [
 ];
 
 /// Options that `-h` leaves out in every verb.
-const RARE: [&str; 29] = [
+const RARE: [&str; 31] = [
+    "platform",
+    "plain-http",
     "disk-cache",
     "offline",
     "outer",

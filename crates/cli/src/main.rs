@@ -83,6 +83,7 @@ verbs! {
     Umount(umount::Opts),
     Serve(serve::Opts),
     Cache(cache::Opts),
+    Oci(Box<oci::Opts>),
     #[command(name = "as")]
     As(names::AsOpts),
     InstallNames(names::InstallNamesOpts),

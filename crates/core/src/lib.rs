@@ -36,7 +36,7 @@ pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use escape::{acts_on_terminals, escaped, printable};
 pub use goal::Goal;
 pub use image::{
-    BeginningImage, Fetched, FileImage, Image, JoinedImage, MemoryImage, OverlayImage, ReaderImage,
+    BeginningImage, Fetched, FileImage, Image, ImageReader, JoinedImage, MemoryImage, OverlayImage, ReaderImage,
     SliceImage,
 };
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
@@ -50,4 +50,4 @@ pub use range::{blocks_of, len_of, parts_of, range_at};
 pub use similar::MostSimilar;
 pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};
-pub use url::{shown_place, url_scheme, without_secrets};
+pub use url::{is_reference, oci_scheme, shown_place, url_scheme, without_secrets};

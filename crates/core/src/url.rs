@@ -14,6 +14,20 @@ pub fn url_scheme(path: &Path) -> Option<&str> {
     is_scheme.then_some(scheme)
 }
 
+/// Returns the scheme of a path that names an OCI image: `oci` of `oci://HOST/NAME`, `oci-layout`,
+/// `oci-archive`, or `docker-archive` of `SCHEME:FILE`.
+pub fn oci_scheme(path: &Path) -> Option<&'static str> {
+    let text = path.to_str()?;
+    let files = ["oci-layout", "oci-archive", "docker-archive"];
+    let is_of = |scheme: &&str| text.strip_prefix(*scheme).is_some_and(|rest| rest.starts_with(':'));
+    if text.starts_with("oci://") { Some("oci") } else { files.into_iter().find(is_of) }
+}
+
+/// True for a path that names an image by more than a file: a URL, or an OCI image with its scheme.
+pub fn is_reference(path: &Path) -> bool {
+    url_scheme(path).is_some() || oci_scheme(path).is_some()
+}
+
 /// Returns a path for messages and documents: of a URL without user, password, fragment, and the
 /// values of its query, which may be signatures. Any other path is as it is.
 pub fn without_secrets(path: &Path) -> Cow<'_, Path> {
@@ -60,6 +74,18 @@ mod tests {
         }
         assert_eq!(url_scheme(Path::new("HTTPS://a")), Some("HTTPS"));
         assert_eq!(url_scheme(Path::new("oci-layout://a")), Some("oci-layout"));
+    }
+
+    #[test]
+    fn oci_images_are_told_by_their_scheme() {
+        let scheme = |path: &str| oci_scheme(Path::new(path));
+        assert_eq!(scheme("oci://host/a"), Some("oci"));
+        assert_eq!(scheme("oci-layout:dir:tag"), Some("oci-layout"));
+        assert_eq!(scheme("docker-archive:a.tar"), Some("docker-archive"));
+        for path in ["oci:a", "./oci-layout:dir", "oci-layout", "https://host/a", "oci-layouts:a"] {
+            assert_eq!(scheme(path), None, "{path}");
+        }
+        assert!(is_reference(Path::new("s3://b/k")) && !is_reference(Path::new("./oci://a")));
     }
 
     #[test]

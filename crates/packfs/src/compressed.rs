@@ -2,9 +2,8 @@
 //! opened like any image. The kind of a compressed file is told by its decoded beginning.
 
 use crate::{Layer, OpenOptions};
-use packfs_core::{ErrorKind, FileImage, Image, Limits, Progress, Result, usize_of};
+use packfs_core::{ErrorKind, FileImage, Image, ImageReader, Limits, Progress, Result, usize_of};
 use packfs_source::Compression;
-use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +51,7 @@ pub(crate) fn holds_image(image: &Arc<dyn Image>, limits: Limits, progress: &dyn
 }
 
 fn contents(image: &Arc<dyn Image>, limits: Limits, progress: &dyn Progress) -> Result<Contents> {
-    let reader = Box::new(ImageReader { image: Arc::clone(image), at: 0 });
+    let reader = Box::new(ImageReader::new(Arc::clone(image)));
     let decoded = packfs_source::decoded_beginning(reader, &image.name(), limits, BEGINNING_LEN, progress);
     let beginning = match decoded {
         Ok(beginning) => beginning,
@@ -83,24 +82,10 @@ pub(crate) fn decompressed(
     }
     let layers = magic(&*image).map(|it| Layer { format: it.name(), file: FILE_NAME.into() });
     let (name, folder) = (image.name(), packfs_pack::temporary_folder());
-    let reader = Box::new(ImageReader { image, at: 0 });
+    let reader = Box::new(ImageReader::new(image));
     let file = packfs_source::decoded_file(reader, &name, limits, &folder, progress)?;
     let shown = format!("{} (decompressed)", name.trim_matches('"'));
     Ok((Arc::new(FileImage::of(file, Path::new(&shown))?), layers.into_iter().collect()))
-}
-
-/// Reads an image from start to end.
-struct ImageReader {
-    image: Arc<dyn Image>,
-    at: u64,
-}
-
-impl Read for ImageReader {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let len = self.image.read_at(self.at, buf).map_err(io::Error::other)?;
-        self.at = self.at.saturating_add(len as u64);
-        Ok(len)
-    }
 }
 
 /// The beginning of a disk of unknown length.

@@ -31,6 +31,9 @@ pub enum Source {
     TarStdin,
     /// An image of a format that packfs reads, in a file or at a URL.
     Image(PathBuf),
+    /// An OCI image in a registry, a layout, or an archive, whose layers are put over each other.
+    #[cfg(feature = "oci")]
+    Oci(PathBuf),
     /// A manifest: one line per entry.
     Manifest(PathBuf),
     /// Files and directories of this machine, each an entry of the root under its own name,
@@ -57,6 +60,10 @@ impl Source {
     pub fn detect_for(path: &Path, opening: &OpenOptions) -> Result<Self> {
         if path.as_os_str() == "-" {
             return Ok(Source::TarStdin);
+        }
+        #[cfg(feature = "oci")]
+        if packfs_core::oci_scheme(path).is_some() {
+            return Ok(Source::Oci(path.into()));
         }
         // Opening reports what is there instead: this saves a round trip.
         if url_scheme(path).is_some() {
@@ -109,6 +116,14 @@ impl Source {
         opening: &OpenOptions,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        #[cfg(feature = "oci")]
+        if packfs_remote::oci::OciPlace::of(path)?.is_some() {
+            if packfs_core::oci_scheme(path).is_none() {
+                let what = "is an OCI image layout: packing the image in it";
+                progress.warn(&format!("{path:?} {what}; oci-layout: before the name silences this"));
+            }
+            return Ok(Source::Oci(path.into()));
+        }
         match Source::detect_for(path, opening) {
             Err(error) if error.kind() == ErrorKind::Unsupported && path.is_file() => {
                 if !Unknown::new(Arc::new(FileImage::open(path)?)).is_plain(path) {
@@ -150,6 +165,8 @@ impl Source {
             Source::Manifest(path) => packfs_source::load_manifest_within(path, shape, limits, progress),
             Source::Entries(paths) => packfs_source::load_entries(paths, shape, progress),
             Source::Merged(paths) => packfs_source::load_merged(paths, shape, progress),
+            #[cfg(feature = "oci")]
+            Source::Oci(path) => crate::oci::load(path, opening, shape, progress),
             Source::Image(path) => {
                 let opened = opening.open(path)?;
                 opened.warnings().iter().for_each(|warning| progress.warn(warning));
@@ -166,6 +183,8 @@ impl Source {
         let (path, what) = match self {
             Source::Image(_) => return Ok(()),
             Source::Directory(path) => (path.as_path(), "a directory"),
+            #[cfg(feature = "oci")]
+            Source::Oci(path) => (path.as_path(), "an OCI image"),
             Source::Tar(path) => (path.as_path(), "a tar"),
             Source::TarStdin => (Path::new("-"), "a tar"),
             Source::Manifest(path) => (path.as_path(), "a manifest"),
@@ -201,7 +220,7 @@ impl OpenOptions {
     }
 
     /// Limits of a source that is opened so.
-    fn own_limits(&self) -> Limits {
+    pub(crate) fn own_limits(&self) -> Limits {
         self.read.limits
     }
 }

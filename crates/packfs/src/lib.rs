@@ -98,6 +98,8 @@ mod foreign;
 #[cfg(feature = "merge")]
 mod merge;
 mod nested;
+#[cfg(feature = "oci")]
+pub mod oci;
 mod open_with;
 mod opened;
 #[cfg(feature = "pack")]
@@ -140,7 +142,7 @@ pub use packfs_core::{
     FileImage, FileType, Goal, Image, ImagePath, IntoImagePath, LIMITS, Limit, LimitRow, Limits, Loss,
     MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, Owner, Progress, ReaderImage, Result, ResultExt,
     Silent, SliceImage, Stage, Timestamp, Tree, TreeBuilder, WithoutWarnings, Xattrs, acts_on_terminals,
-    escaped, printable, processor_count, shown_place, url_scheme, without_secrets,
+    escaped, is_reference, printable, processor_count, shown_place, url_scheme, without_secrets,
 };
 pub use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, FormatInfo, InnerImage,
@@ -232,7 +234,7 @@ pub mod sink {
 #[cfg(feature = "pack")]
 pub mod source {
     pub use packfs_source::{
-        Additions, FileContexts, IdMap, Loaded, ModeChange, Notes, Selection, Shape, TarInput, TarReading,
+        Additions, FileContexts, IdMap, JoinedContents, Loaded, ModeChange, Notes, Selection, Shape, TarInput, TarReading,
         Trace, Whiteouts, decoded_file, load_dir, load_entries, load_manifest, load_tar, shape_tree,
         write_manifest, write_manifest_below,
     };

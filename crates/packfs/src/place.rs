@@ -16,6 +16,10 @@ impl OpenOptions {
 
     /// Opens bytes as [`OpenOptions::bytes_at`], with warnings about their place.
     pub(crate) fn bytes_with_warnings(&self, path: &Path) -> Result<(Arc<dyn Image>, Vec<String>)> {
+        #[cfg(feature = "oci")]
+        if let Some(found) = self.oci_bytes(path)? {
+            return Ok(found);
+        }
         match url_scheme(path) {
             Some(_) => self.at_url(path),
             None => Ok((Arc::new(FileImage::open(path)?), Vec::new())),

@@ -1,6 +1,7 @@
 //! One request and its answer, as far as its headers.
 
 use crate::headers::{ContentRange, retry_after};
+use std::io::Read;
 use std::time::Duration;
 use ureq::Body;
 use ureq::http::HeaderMap;
@@ -33,6 +34,21 @@ impl Answer {
     /// True if the body is not the bytes of the object.
     pub(crate) fn is_encoded(&self) -> bool {
         self.header("content-encoding").is_some_and(|coding| !coding.eq_ignore_ascii_case("identity"))
+    }
+
+    /// Reads a short body.
+    ///
+    /// Errors: the cause in words, also for a body of more than `len_max` bytes.
+    pub(crate) fn small_body(self, len_max: u64) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        let mut reader = self.body.into_with_config().limit(len_max).reader();
+        match reader.read_to_end(&mut bytes) {
+            Ok(_) => Ok(bytes),
+            // Errors of the client speak of sockets and limits, not of the URL.
+            Err(error) => {
+                Err(format!("the answer breaks off, or is longer than {len_max} bytes: {}", error.kind()))
+            }
+        }
     }
 
     /// Returns the place that the answer redirects to.

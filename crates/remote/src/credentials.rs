@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::environment::Environment;
-use crate::transport::{Headers, Transport};
+use crate::transport::{Headers, Method, Transport};
 use jiff::{SignedDuration, Timestamp};
 use packfs_core::{Error, Result, ResultExt};
 use std::collections::BTreeMap;
@@ -187,7 +187,7 @@ impl Chain {
         let what = "the security token service";
         let headers = vec![("content-type", "application/x-www-form-urlencoded".to_owned())];
         let url = parsed(&endpoint, what)?;
-        let sent = self.transport.send(false, &url, &headers, &body, LIMIT);
+        let sent = self.transport.send(Method::Post, &url, &headers, body.as_bytes(), LIMIT);
         let text = text_of(sent, what)?;
         let value = |name: &str| {
             let (_, rest) = text.split_once(&format!("<{name}>"))?;
@@ -232,7 +232,7 @@ impl Chain {
         let base = Url::parse(&base).ok()?;
         let url = |path: &str| base.join(path).ok();
         let lifetime = vec![("x-aws-ec2-metadata-token-ttl-seconds", "21600".to_owned())];
-        let sent = self.transport.send(true, &url("/latest/api/token")?, &lifetime, "", METADATA_LIMIT);
+        let sent = self.transport.send(Method::Put, &url("/latest/api/token")?, &lifetime, &[], METADATA_LIMIT);
         let token = text_of(sent, "").ok()?;
         let headers: Headers = vec![("x-aws-ec2-metadata-token", token)];
         let get = |path: &str| text_of(self.transport.get(&url(path)?, &headers, METADATA_LIMIT), "").ok();

@@ -62,7 +62,13 @@ impl RemoteImage {
     /// Errors: `Usage` for a wrong URL; `Io` if the server does not answer; `Failed` if it refuses
     /// access, has no such object, or has no ranges.
     pub fn open(url: &str, options: RemoteOptions) -> Result<Self> {
-        let object = Object::new(url, options)?;
+        RemoteImage::of(Object::new(url, options)?)
+    }
+
+    /// Opens an object.
+    ///
+    /// Errors: as [`RemoteImage::open`].
+    pub(crate) fn of(object: Object) -> Result<Self> {
         let identity = object.origin.identity();
         let cache = object.options.cache_dir.clone().filter(|_| object.options.cache_len > 0);
         let limit = object.options.cache_len;

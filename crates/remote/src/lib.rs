@@ -1,4 +1,4 @@
-//! Images read where they are: by HTTP and from S3.
+//! Images read where they are: by HTTP, from S3, and from OCI registries ([`oci`]).
 //!
 //! [`RemoteImage`] is an [`packfs_core::Image`] over ranges of an object on a server. Its first two
 //! requests, sent together, bring the head and the tail of the object; later ones bring blocks of
@@ -22,6 +22,7 @@ mod headers;
 mod image;
 mod netrc;
 mod object;
+pub mod oci;
 mod opening;
 mod options;
 mod origin;

@@ -9,7 +9,7 @@ use packfs_core::{Error, Fetched, Result, shown_place};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use url::Url;
 
@@ -22,7 +22,7 @@ pub(crate) struct Object {
     /// URL in messages, without secrets.
     pub(crate) shown: String,
     pub(crate) options: RemoteOptions,
-    pub(crate) counts: Counts,
+    pub(crate) counts: Arc<Counts>,
     transport: Transport,
     /// Place that redirects led to, where the next request goes at once.
     redirected: Mutex<Option<Url>>,
@@ -41,6 +41,10 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    pub(crate) fn request(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn round(&self) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
     }
@@ -93,15 +97,26 @@ impl Object {
         let shown = shown_place(Path::new(url));
         let transport = Transport::new(&options.limits, &options.environment)?;
         let origin = Origin::parse(url, &shown, &options, &transport)?;
-        Ok(Object {
+        Ok(Object::of(origin, shown, options, transport, Arc::default()))
+    }
+
+    /// Returns an object that shares connections and counters with others.
+    pub(crate) fn of(
+        origin: Origin,
+        shown: String,
+        options: RemoteOptions,
+        transport: Transport,
+        counts: Arc<Counts>,
+    ) -> Self {
+        Object {
             origin,
             shown,
             options,
-            counts: Counts::default(),
+            counts,
             transport,
             redirected: Mutex::default(),
             has_changed: AtomicBool::new(false),
-        })
+        }
     }
 
     /// Repeats attempts until one succeeds, fails for good, or time or attempts are used up. Bytes
@@ -145,8 +160,20 @@ impl Object {
         }
     }
 
-    /// Sends a request and follows redirects. Credentials go only to the host of the URL.
+    /// Sends a request and follows redirects. Credentials go only to the host of the URL. The
+    /// challenge of a registry is answered once.
     pub(crate) fn get(&self, headers: &Headers, deadline: Instant) -> Result<Answer, Failure> {
+        let answer = self.get_redirected(headers, deadline)?;
+        match &self.origin {
+            Origin::Registry(origin) if answer.status == 401 && origin.renew(&answer)? => {
+                self.counts.round();
+                self.get_redirected(headers, deadline)
+            }
+            _ => Ok(answer),
+        }
+    }
+
+    fn get_redirected(&self, headers: &Headers, deadline: Instant) -> Result<Answer, Failure> {
         // Not in the condition: the lock would last as long as the request.
         let known = self.redirected().clone();
         if let Some(url) = known {
@@ -195,7 +222,7 @@ impl Object {
     }
 
     fn get_once(&self, url: &Url, headers: &Headers, deadline: Instant) -> Result<Answer, Failure> {
-        self.counts.requests.fetch_add(1, Ordering::Relaxed);
+        self.counts.request();
         let left = deadline.saturating_duration_since(Instant::now());
         self.transport.get(url, headers, left).map_err(Failure::temporary)
     }

@@ -1,6 +1,7 @@
 //! Settings of remote images.
 
 use crate::environment::Environment;
+use crate::oci::OciOptions;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub struct RemoteOptions {
     pub retries: Retries,
     /// Time limits.
     pub limits: TimeLimits,
+    /// Settings of images in registries, layouts, and archives.
+    pub oci: OciOptions,
     /// Source of credentials.
     pub environment: Environment,
 }
@@ -42,6 +45,7 @@ impl RemoteOptions {
             is_offline: false,
             retries: Retries::default(),
             limits,
+            oci: OciOptions::default(),
             environment,
         }
     }

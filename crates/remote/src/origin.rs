@@ -1,6 +1,7 @@
 //! URLs as users write them: the object that they name, and what a request for it needs.
 
 use crate::netrc;
+use crate::oci::RegistryOrigin;
 use crate::options::RemoteOptions;
 use crate::s3::S3Object;
 use crate::transport::{Headers, Transport};
@@ -13,6 +14,7 @@ use url::Url;
 pub(crate) enum Origin {
     Http { url: Url, authorization: Option<String> },
     S3(Box<S3Object>),
+    Registry(Box<RegistryOrigin>),
 }
 
 impl Origin {
@@ -63,6 +65,7 @@ impl Origin {
                 Ok((url.clone(), authorization.collect()))
             }
             Origin::S3(object) => object.request(),
+            Origin::Registry(origin) => origin.request(),
         }
     }
 
@@ -71,6 +74,7 @@ impl Origin {
         match self {
             Origin::Http { url, .. } => url.as_str().to_owned(),
             Origin::S3(object) => object.identity(),
+            Origin::Registry(origin) => origin.identity(),
         }
     }
 
@@ -79,6 +83,7 @@ impl Origin {
         match self {
             Origin::Http { .. } => "upper and lower case letters of a URL differ, and a space in it is %20",
             Origin::S3(_) => "upper and lower case letters of buckets and keys differ; keys have no %20",
+            Origin::Registry(_) => "the manifest names a blob that the registry has not",
         }
     }
 
@@ -90,6 +95,7 @@ impl Origin {
             }
             Origin::Http { .. } => "put a name and password for the host into ~/.netrc".into(),
             Origin::S3(object) => object.access_hint(),
+            Origin::Registry(origin) => origin.access_hint(),
         }
     }
 }

@@ -18,6 +18,16 @@ pub(crate) struct Transport {
     agent: Agent,
 }
 
+/// Method of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Get,
+    Head,
+    Post,
+    Put,
+    Patch,
+}
+
 /// Headers of a request.
 pub(crate) type Headers = Vec<(&'static str, String)>;
 
@@ -62,18 +72,31 @@ impl Transport {
         sent.map(answer).map_err(|error| words(&error))
     }
 
-    /// Sends a request to change something at an address, such as for a token.
+    /// Sends a request of another method, with a body if the method has one.
     ///
     /// Errors: as [`Transport::get`].
     pub(crate) fn send(
         &self,
-        is_put: bool,
+        method: Method,
         url: &Url,
         headers: &Headers,
-        body: &str,
+        body: &[u8],
         limit: Duration,
     ) -> std::result::Result<Answer, String> {
-        let request = if is_put { self.agent.put(url.as_str()) } else { self.agent.post(url.as_str()) };
+        let url_text = url.as_str();
+        let request = match method {
+            Method::Get => return self.get(url, headers, limit),
+            Method::Head => {
+                let request = self.agent.head(url_text);
+                let request =
+                    headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
+                let sent = request.config().timeout_global(Some(limit)).build().call();
+                return sent.map(answer).map_err(|error| words(&error));
+            }
+            Method::Post => self.agent.post(url_text),
+            Method::Put => self.agent.put(url_text),
+            Method::Patch => self.agent.patch(url_text),
+        };
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
         let sent = request.config().timeout_global(Some(limit)).build().send(body);
         sent.map(answer).map_err(|error| words(&error))

@@ -10,7 +10,7 @@
 mod calls;
 mod files;
 
-use packfs_core::{Error, Result, url_scheme};
+use packfs_core::{Error, Result, is_reference};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -69,7 +69,7 @@ impl Sandbox {
     #[must_use]
     pub fn read(mut self, path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        self.reads_url |= url_scheme(&path).is_some();
+        self.reads_url |= is_reference(&path);
         self.read.push(path);
         self
     }
@@ -117,7 +117,7 @@ impl Sandbox {
     /// refuses a supported restriction.
     pub fn apply(&self) -> Result<Applied> {
         if self.reads_url {
-            let error = Error::usage("cannot read a URL in a sandbox, which closes the network");
+            let error = Error::usage("cannot read a URL or an OCI image in a sandbox, which closes the network");
             return Err(error.hint("omit --sandbox, or download the image first"));
         }
         let no_landlock = files::restrict(self)?;

@@ -9,6 +9,7 @@ mod decimal;
 mod dir;
 mod dir_contents;
 mod file_contexts;
+mod joined_contents;
 mod listed;
 mod manifest;
 mod manifest_tree;
@@ -18,6 +19,7 @@ mod rewrite;
 mod rules;
 mod shape;
 mod shaper;
+mod stack;
 mod tar;
 mod tops;
 mod trace;
@@ -26,6 +28,7 @@ mod whiteouts;
 pub use dir::{Listed, Prober, load_dir, load_entries, load_listed, load_merged, survey_dir};
 pub use file_contexts::FileContexts;
 pub use listed::{ChangeKind, ListedChange, ListedEntry, Surveyed};
+pub use joined_contents::JoinedContents;
 pub use manifest::{
     Additions, looks_like_entries, looks_like_manifest, write_manifest, write_manifest_below,
 };
@@ -34,8 +37,9 @@ pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Selection, Shape, TarReading};
 pub use shaper::{Shaper, shape_tree};
+pub use stack::{OF_LOWER_LAYER, stack};
 pub use tar::{
-    Compression, TarInput, compression_of, decoded_beginning, decoded_file, is_empty_tar, load_tar,
+    Compression, TarInput, compression_of, decoded_beginning, decoded_file, decoded_stream, is_empty_tar, load_tar,
     load_tar_within, looks_like_tar,
 };
 pub use trace::Trace;

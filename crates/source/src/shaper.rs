@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Metadata of a directory without an entry: root's, readable by all, from 1970 (or the shape's
 /// time).
-const IMPLIED: Meta =
+pub(crate) const IMPLIED: Meta =
     Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: 0, nanos: 0 } };
 
 /// Takes the entries of a source by their paths, and builds the shaped tree.

@@ -141,9 +141,7 @@ fn to_aufs(tree: &Tree) -> Result<Tree> {
         let node = tree.node(id);
         let xattrs = tree.xattrs(node.xattrs);
         let is_marked = |names: [&[u8]; 2]| names.iter().any(|&name| xattrs.contains_key(name));
-        let is_whiteout = node.kind == WHITEOUT_DEVICE
-            || matches!(node.kind, NodeKind::File { len: 0, .. }) && is_marked(WHITEOUT_XATTRS);
-        if is_whiteout && !path.is_root() {
+        if is_whiteout(&node.kind, xattrs) && !path.is_root() {
             let name = path.file_name().map_or(&b""[..], |name| name.as_bytes());
             let mark = [WHITEOUT_PREFIX, name].concat();
             let mut at = path.clone();
@@ -160,14 +158,31 @@ fn to_aufs(tree: &Tree) -> Result<Tree> {
             continue;
         }
         rewrite.keep(path, id, |xattrs| without(xattrs, OPAQUE_XATTRS))?;
-        // Other values than `y` mark directories that contain other kinds of whiteouts.
-        if OPAQUE_XATTRS.iter().any(|&name| xattrs.get(name).is_some_and(|value| value == b"y")) {
+        if is_opaque_dir(xattrs) {
             let name = Name::new(OPAQUE_NAME).map_err(Error::failed)?;
             let meta = packfs_core::Meta { mode: node.meta.mode & 0o666, ..node.meta };
             rewrite.add(&path.join(name), EMPTY_FILE, meta, Xattrs::new())?;
         }
     }
     rewrite.finish()
+}
+
+/// Returns true for a whiteout of overlayfs.
+pub(crate) fn is_whiteout(kind: &NodeKind, xattrs: &Xattrs) -> bool {
+    *kind == WHITEOUT_DEVICE
+        || matches!(kind, NodeKind::File { len: 0, .. })
+            && WHITEOUT_XATTRS.iter().any(|&name| xattrs.contains_key(name))
+}
+
+/// Returns true for the attributes of a directory that hides what lower layers have in it. Other
+/// values than `y` mark directories that contain other kinds of whiteouts.
+pub(crate) fn is_opaque_dir(xattrs: &Xattrs) -> bool {
+    OPAQUE_XATTRS.iter().any(|&name| xattrs.get(name).is_some_and(|value| value == b"y"))
+}
+
+/// Removes the marks of overlayfs.
+pub(crate) fn without_marks(xattrs: &Xattrs) -> Xattrs {
+    without(&without(xattrs, WHITEOUT_XATTRS), OPAQUE_XATTRS)
 }
 
 fn without(xattrs: &Xattrs, names: [&[u8]; 2]) -> Xattrs {

@@ -19,6 +19,8 @@ pub struct Request {
     pub path: String,
     /// Names in lower case, and values.
     pub headers: Vec<(String, String)>,
+    /// Body, if it has one.
+    pub body: Vec<u8>,
 }
 
 impl Request {
@@ -189,7 +191,7 @@ impl Shared {
         let mut body = vec![0; len.unwrap_or(0)];
         input.read_exact(&mut body)?;
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        Ok(Some(Request { number, method, path, headers }))
+        Ok(Some(Request { number, method, path, headers, body }))
     }
 
     /// Answers; returns false if the connection ends.
@@ -280,7 +282,7 @@ fn parse_range(text: &str, len: u64) -> Option<Range<u64>> {
 }
 
 fn write(output: &mut TcpStream, status: u16, headers: &str, body: &[u8], len: usize) -> std::io::Result<()> {
-    let length = if status == 304 { String::new() } else { format!("Content-Length: {len}\r\n") };
+    let length = if matches!(status, 204 | 304) { String::new() } else { format!("Content-Length: {len}\r\n") };
     output.write_all(format!("HTTP/1.1 {status} X\r\n{headers}{length}\r\n").as_bytes())?;
     output.write_all(body)
 }

@@ -1,5 +1,6 @@
 //! Options of images at URLs.
 
+use super::OciArgs;
 use crate::out::text;
 use packfs::OpenOptions;
 use packfs::remote::{Environment, RemoteOptions, Store};
@@ -20,12 +21,15 @@ pub struct RemoteArgs {
     /// No request is sent. A part that is not in the cache is an error.
     #[arg(long)]
     offline: bool,
+
+    #[command(flatten)]
+    oci: OciArgs,
 }
 
 impl RemoteArgs {
     /// Opens images with these options.
     pub fn apply(&self, options: OpenOptions) -> OpenOptions {
-        let defaults = RemoteOptions::default();
+        let defaults = self.oci.apply(RemoteOptions::default());
         let cache_len = self.disk_cache.unwrap_or(defaults.cache_len);
         options.remote(RemoteOptions { cache_len, is_offline: self.offline, ..defaults })
     }

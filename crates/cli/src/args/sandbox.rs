@@ -61,6 +61,8 @@ pub fn reading(sandbox: Sandbox, source: &Source) -> Sandbox {
         }
         Source::Directory(path) | Source::Image(path) => sandbox.read(path),
         Source::Entries(paths) | Source::Merged(paths) => paths.iter().fold(sandbox, Sandbox::read),
+        // Layers are decoded there.
+        Source::Oci(path) => sandbox.read(path).scratch(packfs::temporary_folder()),
         // Contents of what comes from start to end are kept there.
         Source::Tar(path) => sandbox.read(path).scratch(packfs::temporary_folder()),
         Source::TarStdin => sandbox.scratch(packfs::temporary_folder()),

@@ -123,7 +123,8 @@ fn options(given: &Given, result: &mut Vec<OsString>) -> Result<()> {
             let word = match key {
                 key if IGNORED.contains(&key) => continue,
                 "oci" | "oci.layer" | "oci.platform" | "oci.blob" => {
-                    return Err(Error::usage("remote layers are not supported").hint("fetch the layer first"));
+                    return Err(Error::usage("remote layers are not supported")
+                        .hint("packfs mount oci://REGISTRY/NAME:TAG DIR mounts an OCI image"));
                 }
                 "allow_root" => "allow_other".to_owned(),
                 "timeout" => format!("idle-timeout={value}s"),

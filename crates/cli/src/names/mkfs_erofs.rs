@@ -74,7 +74,7 @@ const ROWS: &[Row] = &[
     acts("--block-list-file", Takes::One),
     refused("--gzinfo", Takes::Attached, "packfs pack reads gzip archives itself"),
     refused("--incremental", Takes::Attached, BASE),
-    refused("--oci", Takes::Attached, REMOTE),
+    refused("--oci", Takes::Attached, "packfs pack oci://REGISTRY/NAME:TAG IMAGE packs an OCI image"),
     refused("--s3", Takes::One, REMOTE),
     refused("--vmdk-desc", Takes::One, "layers are merged by packfs pack --merge"),
 ];

@@ -1,9 +1,8 @@
 //! Trees of several sources side by side, and changes of every node.
 
-use packfs::source::{Loaded, Notes, Shape};
+use packfs::source::{JoinedContents, Loaded, Notes, Shape};
 use packfs::{
-    ContentId, ContentReader, Contents, Error, ImagePath, Meta, Node, NodeId, NodeKind, Progress, Result,
-    Source, Tree, TreeBuilder, Xattrs,
+    ContentId, ImagePath, Meta, Node, NodeId, NodeKind, Progress, Result, Source, Tree, TreeBuilder, Xattrs,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -60,7 +59,7 @@ pub fn edited(
 /// Returns an empty tree.
 pub fn empty(root: Meta) -> Result<Loaded> {
     let tree = TreeBuilder::new(root).finish()?;
-    Ok(Loaded { tree, contents: Arc::new(Joined(Vec::new())), notes: Notes::default() })
+    Ok(Loaded { tree, contents: Arc::new(JoinedContents::default()), notes: Notes::default() })
 }
 
 /// Puts trees together; each becomes the directory or file at its place. Directories that several
@@ -73,7 +72,7 @@ pub fn joined(
     above: &dyn Fn(&ImagePath) -> Option<Meta>,
 ) -> Result<Loaded> {
     let mut builder = TreeBuilder::new(root);
-    let (mut contents, mut notes, mut first_id) = (Vec::new(), Notes::default(), 0);
+    let (mut contents, mut notes, mut first_id) = (JoinedContents::default(), Notes::default(), 0);
     for (place, part) in parts {
         let mut parent = ImagePath::root();
         let depth = place.names().count();
@@ -84,12 +83,12 @@ pub fn joined(
             }
         }
         let behind = graft(&mut builder, &place, &part.tree, first_id)?;
-        contents.push((first_id, part.contents));
+        contents.push(first_id, part.contents);
         first_id = behind;
         notes.left_out += part.notes.left_out;
         notes.unreadable.extend(part.notes.unreadable);
     }
-    Ok(Loaded { tree: builder.finish()?, contents: Arc::new(Joined(contents)), notes })
+    Ok(Loaded { tree: builder.finish()?, contents: Arc::new(contents), notes })
 }
 
 /// Adds a tree below a place; returns the first content number behind its own.
@@ -118,17 +117,6 @@ fn graft(builder: &mut TreeBuilder, place: &ImagePath, tree: &Tree, first_id: u6
         builder.add(&at, kind, node.meta, tree.xattrs(node.xattrs).clone())?;
     }
     Ok(behind)
-}
-
-/// Contents of several trees, by their first numbers.
-struct Joined(Vec<(u64, Arc<dyn Contents>)>);
-
-impl Contents for Joined {
-    fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
-        let found = self.0.iter().rev().find(|(first, _)| *first <= id.0);
-        let (first, contents) = found.ok_or_else(|| Error::failed(format!("no file with id {}", id.0)))?;
-        contents.open(ContentId(id.0 - first))
-    }
 }
 
 /// Loads one file or directory of this machine as the whole of a tree: a directory with all below

@@ -12,6 +12,7 @@ pub mod ls;
 pub mod man;
 pub mod merge;
 pub mod mount;
+pub mod oci;
 pub mod pack;
 pub mod pack_shard;
 pub mod plan;

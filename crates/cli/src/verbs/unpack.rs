@@ -132,7 +132,7 @@ impl Opts {
     /// Makes the directory before the way to it is closed, unless the image cannot be read anyway.
     fn make_dir(&self) -> Result<()> {
         let image = &self.input.image;
-        if packfs::url_scheme(image).is_some() {
+        if packfs::is_reference(image) {
             // The sandbox refuses it.
             return Ok(());
         }

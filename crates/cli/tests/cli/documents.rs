@@ -228,6 +228,8 @@ fn integrity(fixture: &Fixture, schema: &mut Schema) {
     fixture.run(["ls", &server.url("/image")]).done();
     schema.check("cache", &fixture.run(["cache", "ls", "--json"]).json());
     schema.check("cache", &fixture.run(["cache", "verify", "--json"]).json());
+    fixture.run(["pack", "root.sqfs", "root.erofs", "-q"]).done();
+    schema.check("oci", &fixture.run(["oci", "push", "root.erofs", "oci-layout:layout", "--json"]).json());
     // A finding that is no failure: a hash tree at the end of the image.
     fixture.run(["verity", "root.sqfs", "-q"]).done();
     schema.check("check", &fixture.run(["check", "root.sqfs", "--json"]).json());

@@ -175,6 +175,7 @@ fn names_directories_that_are_given_as_images() {
     let fixture = Fixture::with_tree();
     fixture.run(["ls", "rootfs"]).failed(2, &["a directory, not an image", "packfs pack rootfs IMAGE"]);
     fs::write(fixture.path("rootfs/oci-layout"), r#"{"imageLayoutVersion": "1.0.0"}"#).unwrap();
-    let run = fixture.run(["ls", "rootfs"]);
-    run.failed(2, &["an OCI image layout", "packfs pack rootfs/blobs/sha256/LAYER IMAGE"]);
+    fixture.run(["ls", "rootfs"]).failed(4, &["neither index.json nor manifest.json"]);
+    let run = fixture.run(["merge", "rootfs", "-o", "m.sqfs"]);
+    run.failed(2, &["an OCI image layout", "packfs pack oci-layout:rootfs IMAGE"]);
 }

@@ -64,8 +64,7 @@ fn directory(path: &Path) -> Error {
     let shown = path.display();
     if path.join("oci-layout").exists() {
         let error = Error::usage(format!("{path:?} is an OCI image layout (a directory), not an image"));
-        let hint = format!("packfs pack {shown}/blobs/sha256/LAYER IMAGE packs a layer, which is a tar");
-        return error.hint(hint);
+        return error.hint(format!("packfs pack oci-layout:{shown} IMAGE packs its layers"));
     }
     let error = Error::usage(format!("{path:?} is a directory, not an image"));
     error.hint(format!("packfs pack {shown} IMAGE makes an image of it"))

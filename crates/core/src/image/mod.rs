@@ -11,6 +11,7 @@ mod joined;
 mod memory;
 mod overlay;
 mod reader;
+mod sequential;
 mod slice;
 
 pub use beginning::BeginningImage;
@@ -20,6 +21,7 @@ pub use joined::JoinedImage;
 pub use memory::MemoryImage;
 pub use overlay::OverlayImage;
 pub use reader::ReaderImage;
+pub use sequential::ImageReader;
 pub use slice::SliceImage;
 
 use crate::{Error, Result};

@@ -5,6 +5,8 @@ mod cache;
 mod credentials;
 mod differential;
 mod redirects;
+mod registry;
+mod registry_upload;
 mod rounds;
 
 use packfs_core::{Error, Image};

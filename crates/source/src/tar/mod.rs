@@ -21,7 +21,7 @@ mod spooled;
 
 pub use compression::{Compression, compression_of};
 pub use header::{is_empty_tar, looks_like_tar};
-pub use spooled::{decoded_beginning, decoded_file};
+pub use spooled::{decoded_beginning, decoded_file, decoded_stream};
 
 use crate::Loaded;
 use crate::shape::Shape;

@@ -100,6 +100,35 @@ fn is_short(free: u64, all: u64) -> bool {
     free < all / 20
 }
 
+/// Returns a reader of the decoded bytes of a stream, or of the bytes of one that is not compressed.
+/// A read returns `Interrupted` if there are none yet.
+///
+/// Errors: `Corrupt` if it cannot be decoded, `Io`. Those of the reader hold an [`Error`] for more
+/// than is allowed.
+pub fn decoded_stream(
+    mut reader: Box<dyn Read + Send>,
+    name: &str,
+    limits: Limits,
+) -> Result<Box<dyn Read + Send>> {
+    let beginning = beginning_of(&mut reader, name)?;
+    let compression = compression_of(&beginning);
+    let whole = Box::new(Cursor::new(beginning).chain(reader));
+    match compression {
+        Some(compression) => decoded(whole, compression, limits, name).map(|(plain, _)| plain),
+        None => Ok(whole),
+    }
+}
+
+/// Reads the bytes that tell the compression.
+fn beginning_of(reader: &mut Box<dyn Read + Send>, name: &str) -> Result<Vec<u8>> {
+    let mut beginning = Vec::new();
+    let head_len = super::compression::BEGINNING_LEN as u64;
+    match reader.by_ref().take(head_len).read_to_end(&mut beginning) {
+        Ok(_) => Ok(beginning),
+        Err(error) => Err(read_error(name, error)),
+    }
+}
+
 /// Hands out decoded bytes until `take` returns false.
 fn each_part(
     mut reader: Box<dyn Read + Send>,
@@ -108,10 +137,7 @@ fn each_part(
     progress: &dyn Progress,
     take: &mut dyn FnMut(&[u8]) -> Result<bool>,
 ) -> Result<()> {
-    let mut beginning = Vec::new();
-    let cannot = || format!("cannot read {name}");
-    let head_len = super::compression::BEGINNING_LEN as u64;
-    reader.by_ref().take(head_len).read_to_end(&mut beginning).or_io(cannot)?;
+    let beginning = beginning_of(&mut reader, name)?;
     let compression = compression_of(&beginning);
     let compression = compression.ok_or_else(|| Error::unsupported(name, "not compressed"))?;
     let whole = Box::new(Cursor::new(beginning).chain(reader));

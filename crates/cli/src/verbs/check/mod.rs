@@ -53,7 +53,7 @@ impl Opts {
         // What they say is among the findings.
         self.input.nested = self.input.nested.in_spite_of_checksums();
         let mut found = Findings::default();
-        if self.repair_hints && packfs::url_scheme(&self.input.image).is_some() {
+        if self.repair_hints && packfs::is_reference(&self.input.image) {
             return Err(Error::usage(
                 "cannot look for recovery data beside a URL; --repair-hints needs a file",
             ));

@@ -225,11 +225,11 @@ impl Request {
     /// Mounts by the kernel; returns false if that is impossible, which is an error only with
     /// `--kernel`.
     fn by_kernel(&self) -> Result<bool> {
-        if packfs::url_scheme(&self.image).is_some() {
+        if packfs::is_reference(&self.image) || self.image.is_dir() {
             if !self.settings.is_kernel {
                 return Ok(false);
             }
-            let error = Error::unsupported("kernel mount", "the kernel cannot open a URL");
+            let error = Error::unsupported("kernel mount", "the kernel cannot open a URL or an OCI image");
             return Err(error.hint("omit --kernel to mount through FUSE"));
         }
         let opened = self.open()?;
@@ -328,7 +328,7 @@ impl Request {
 
 /// The path without links, or as it is if it leads nowhere; a URL without its secrets.
 fn absolute(path: &Path) -> PathBuf {
-    if packfs::url_scheme(path).is_some() {
+    if packfs::is_reference(path) {
         return packfs::without_secrets(path).into_owned();
     }
     path.canonicalize().unwrap_or_else(|_| path.into())

@@ -2,9 +2,10 @@
 
 use super::report::Summary;
 use super::shaping::Shaping;
-use crate::args::{CodingArgs, LayerArgs, LimitArgs, Magic, parse_magic};
+use crate::args::{CodingArgs, LayerArgs, LimitArgs, Magic, OciArgs, parse_magic};
 use crate::out::listed::{any, formats, listed};
 use crate::out::{Outcome, report, text};
+use packfs::remote::RemoteOptions;
 use packfs::{Effort, Error, Gain, MadeAt, OpenOptions, Order, PackOptions, PackReport, Progress, Result};
 use packfs_terminal::work::Work;
 use std::path::{Path, PathBuf};
@@ -71,6 +72,9 @@ pub struct PackArgs {
 
     #[command(flatten)]
     layers: LayerArgs,
+
+    #[command(flatten)]
+    oci: OciArgs,
 
     /// Set the order of file data in the image
     ///
@@ -249,7 +253,8 @@ impl PackArgs {
 
     /// Returns how a source that is an image is opened.
     fn source(&self) -> OpenOptions {
-        let options = OpenOptions::new().offset(self.source_offset);
+        let remote = self.oci.apply(RemoteOptions::default());
+        let options = OpenOptions::new().offset(self.source_offset).remote(remote);
         let options = match &self.source_part {
             Some(name) => options.part(name),
             None => options,

@@ -27,7 +27,8 @@ pub struct Opts {
     /// Directory, tar, image, manifest or file to pack
     ///
     /// The content of SOURCE decides its kind, never its name. A tar may be compressed; - reads a
-    /// tar from standard input. A manifest lists entries, one a line as for --add; `packfs info
+    /// tar from standard input. oci://REGISTRY/NAME[:TAG|@DIGEST], oci-layout:DIR[:TAG], and
+    /// oci-archive:FILE are OCI images, whose layers are put over each other. A manifest lists entries, one a line as for --add; `packfs info
     /// --manifest` writes one.
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
@@ -94,7 +95,8 @@ const SHORT_EXAMPLES: &str = "\
 Examples:
   packfs pack rootfs root.sqfs
   packfs pack rootfs root.erofs             the extension sets the format
-  packfs pack rootfs.tar.xz root.sqfs --codec zstd:19 --block-size 1M";
+  packfs pack rootfs.tar.xz root.sqfs --codec zstd:19 --block-size 1M
+  packfs pack oci://docker.io/debian:12 debian.erofs";
 
 impl Opts {
     /// Packs.

@@ -1,0 +1,181 @@
+//! `packfs oci`: EROFS images as the layers of OCI images.
+
+use crate::args::{LimitArgs, OciArgs};
+use crate::out::report::Out;
+use crate::out::{Outcome, json, text};
+use crate::verbs::pack::parse_option;
+use owo_colors::OwoColorize;
+use packfs::oci::{ErofsMedia, OciPlace, OciReport};
+use packfs::remote::RemoteOptions;
+use packfs::{Error, PackOptions, Progress, Result, shown_place};
+use packfs_terminal::work::Answering;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Push EROFS images as an OCI image, or convert an OCI image
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Push EROFS images as the layers of an OCI image
+    ///
+    /// The layers have the media type and annotations of erofs-image-spec. A dm-verity hash tree
+    /// that packfs verity has appended is compared with the data, and its root hash becomes an
+    /// annotation.
+    #[command(override_usage = "packfs oci push [OPTIONS] <IMAGE>... <TARGET>")]
+    Push {
+        /// EROFS images, the lowest layer first, and TARGET
+        ///
+        /// TARGET is oci://REGISTRY/NAME[:TAG] or oci-layout:DIR[:TAG].
+        #[arg(value_name = "IMAGE", required = true, num_args = 2..)]
+        paths: Vec<PathBuf>,
+
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Convert tar layers of an OCI image to EROFS images
+    ///
+    /// Each layer becomes an EROFS image with whiteouts of overlayfs. Layers that are EROFS images
+    /// stay as they are. The configuration keeps all but the digests of layers.
+    Convert {
+        /// oci://REGISTRY/NAME, oci-layout:DIR, or oci-archive:FILE
+        #[arg(value_name = "SOURCE")]
+        source: PathBuf,
+
+        /// oci://REGISTRY/NAME[:TAG] or oci-layout:DIR[:TAG]
+        #[arg(value_name = "TARGET")]
+        target: PathBuf,
+
+        /// Set codec and level, such as zstd:19
+        #[arg(short, long, value_name = "CODEC")]
+        codec: Option<String>,
+
+        /// Set a format option, such as fragments=all
+        #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
+        options: Vec<(String, String)>,
+
+        #[command(flatten)]
+        limits: LimitArgs,
+
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// Options of both.
+#[derive(clap::Args)]
+struct Common {
+    /// Write the media type that containerd 2 mounts
+    ///
+    /// This is application/vnd.erofs.layer.v1. The default is application/vnd.erofs, of the draft
+    /// of erofs-image-spec. packfs reads both.
+    #[arg(long)]
+    containerd: bool,
+
+    #[command(flatten)]
+    oci: OciArgs,
+
+    #[command(flatten)]
+    answering: Answering,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  packfs oci push root.erofs oci://localhost:5000/root:v1
+  packfs oci push base.erofs app.erofs oci-layout:app:v1
+  packfs oci convert oci://docker.io/debian:12 oci-layout:debian:12
+  packfs oci convert docker-archive:app.tar oci://localhost:5000/app:erofs
+
+Logins are those of docker login, podman login, or skopeo login.";
+
+impl Opts {
+    /// Pushes or converts.
+    pub fn run(self) -> Outcome {
+        match self.action {
+            Action::Push { mut paths, common } => {
+                // The parser sees to it that there is one.
+                let target = paths.pop().unwrap_or_default();
+                common.run(&target, |bars| {
+                    let push = packfs::oci::push(&paths, target_of(&target)?);
+                    let push = push.media(common.media()).jobs(common.answering.work.jobs());
+                    push.remote(common.remote()).run(bars)
+                })
+            }
+            Action::Convert { source, target, codec, options, limits, common } => {
+                common.run(&target, |bars| {
+                    let from = OciPlace::of(&source)?.ok_or_else(|| none(&source, "convert"))?;
+                    let convert = packfs::oci::convert(from, target_of(&target)?);
+                    let packing = PackOptions {
+                        codec: codec.clone(),
+                        options: options.clone(),
+                        limits: limits.limits(),
+                        jobs: common.answering.work.jobs(),
+                        ..PackOptions::default()
+                    };
+                    convert.options(packing).media(common.media()).remote(common.remote()).run(bars)
+                })
+            }
+        }
+    }
+}
+
+fn none(path: &Path, action: &str) -> Error {
+    Error::usage(format!("cannot {action} {}: it names no OCI image", shown_place(path)))
+        .hint("known: oci://REGISTRY/NAME[:TAG], oci-layout:DIR[:TAG]; oci-archive:FILE as a source")
+}
+
+fn target_of(path: &Path) -> Result<OciPlace> {
+    OciPlace::of(path)?.ok_or_else(|| none(path, "push to"))
+}
+
+impl Common {
+    fn media(&self) -> ErofsMedia {
+        if self.containerd { ErofsMedia::Containerd } else { ErofsMedia::Spec }
+    }
+
+    fn remote(&self) -> RemoteOptions {
+        self.oci.apply(RemoteOptions::default())
+    }
+
+    fn run(&self, target: &Path, work: impl FnOnce(&dyn Progress) -> Result<OciReport>) -> Outcome {
+        self.answering.shown(|bars| {
+            let report = work(bars)?;
+            bars.finish();
+            let image = shown_place(target).trim_matches('"').to_owned();
+            if self.answering.json {
+                json::print(&Document { image: &image, report: &report })?;
+            } else if !self.answering.work.quiet {
+                let mut out = Out::stdout();
+                let layers = text::counted(report.layers, "layer");
+                out.line(format_args!(
+                    "{}: {image}: {layers}, {}",
+                    "pushed".green().bold(),
+                    text::size(report.layer_bytes)
+                ))?;
+                let present = match report.present {
+                    0 => String::new(),
+                    count => format!("; {} already there", text::counted(count, "layer")),
+                };
+                out.line(format_args!("  {}{present}", report.digest))?;
+                out.finish()?;
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+/// Document of `oci push --json` and `oci convert --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    /// Reference of the new image.
+    image: &'a str,
+    #[serde(flatten)]
+    report: &'a OciReport,
+}

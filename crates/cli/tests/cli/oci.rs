@@ -1,0 +1,227 @@
+//! OCI images: packed, read, pushed, and converted.
+
+use crate::fixture::{Fixture, Run};
+use crate::oci_made::{Layer, MERGED, TAR, files, layers, manifest, tar, write};
+use packfs::oci::Digest;
+use packfs_testkit::{RangeServer, Reply};
+use serde_json::json;
+
+/// Returns paths, modes, and contents of an image in the folder.
+fn listed(fixture: &Fixture, image: &str) -> Vec<String> {
+    let opened = packfs::open(fixture.path(image)).unwrap();
+    let mut rows: Vec<String> = opened
+        .walk()
+        .map(|entry| {
+            let entry = entry.unwrap();
+            let text = match entry.inode.kind.file_type() {
+                packfs::FileType::File => {
+                    format!(" {}", String::from_utf8(opened.read(&entry.path).unwrap()).unwrap())
+                }
+                _ => String::new(),
+            };
+            format!("{} {:o}{text}", entry.path, entry.inode.meta.mode)
+        })
+        .collect();
+    rows.sort_by_key(|row| (row.starts_with("/ "), row.clone()));
+    rows
+}
+
+/// Returns the digests that `digest` prints for sources.
+fn digests(fixture: &Fixture, sources: &[&str]) -> Vec<String> {
+    let run = fixture.run([&["digest"][..], sources].concat());
+    run.done().text().lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+}
+
+fn made(layers: &[Layer]) -> Fixture {
+    let fixture = Fixture::new();
+    write(&fixture.path("layout"), layers);
+    fixture
+}
+
+#[test]
+fn layers_become_one_image_with_whiteouts_applied() {
+    let fixture = made(&layers());
+    for image in ["all.sqfs", "all.erofs"] {
+        fixture.run(["pack", "oci-layout:layout", image, "-q"]).done();
+        assert_eq!(listed(&fixture, image), MERGED, "{image}");
+    }
+    let run = fixture.run(["pack", "layout", "plain.sqfs", "-q"]);
+    assert!(run.stderr.contains("OCI image layout") && run.code == Some(0), "{}", run.stderr);
+    assert_eq!(listed(&fixture, "plain.sqfs"), MERGED);
+    fixture.run(["pack", "layout", "file.sqfs", "--as-file", "-q"]).done();
+    fixture.run(["cat", "file.sqfs", "layout/oci-layout"]).done();
+    fixture.run(["diff", "oci-layout:layout", "all.erofs", "-q"]).done();
+}
+
+#[test]
+fn archives_hold_images_too() {
+    let layers = layers();
+    let fixture = made(&layers);
+    let owned = files(&layers);
+    // The archive of a layout, by the tool that users take.
+    let status = std::process::Command::new("tar")
+        .args(["cf", "oci.tar", "-C", "layout", "."])
+        .current_dir(fixture.path(""))
+        .status();
+    assert!(status.unwrap().success());
+    let config = &owned.iter().find(|(_, bytes)| bytes.starts_with(b"{\"os\"")).unwrap().1;
+    std::fs::create_dir(fixture.path("saved")).unwrap();
+    std::fs::write(fixture.path("saved/config.json"), config).unwrap();
+    let names: Vec<String> = (0..layers.len()).map(|index| format!("{index}.tar")).collect();
+    for (name, layer) in names.iter().zip(&layers) {
+        std::fs::write(fixture.path("saved").join(name), &layer.blob).unwrap();
+    }
+    let list = json!([{"Config": "config.json", "RepoTags": ["local/box:v1"], "Layers": names}]);
+    std::fs::write(fixture.path("saved/manifest.json"), list.to_string()).unwrap();
+    let status = std::process::Command::new("tar")
+        .args(["cf", "docker.tar", "-C", "saved", "."])
+        .current_dir(fixture.path(""))
+        .status();
+    assert!(status.unwrap().success());
+    let found = digests(
+        &fixture,
+        &["oci-layout:layout", "oci-archive:oci.tar", "docker-archive:docker.tar:local/box:v1"],
+    );
+    assert_eq!(found[0], found[1]);
+    assert_eq!(found[0], found[2]);
+    fixture.run(["pack", "docker-archive:docker.tar:v2", "a.sqfs"]).failed(1, &["local/box:v1"]);
+    fixture.run(["pack", "oci-archive:none.tar", "a.sqfs"]).failed(1, &["none.tar"]);
+}
+
+#[test]
+fn converted_layers_are_the_same_tree() {
+    let fixture = made(&layers());
+    let convert = ["oci", "convert", "oci-layout:layout", "oci-layout:out:v1", "-q"];
+    fixture.run(convert).done();
+    let first = manifest(&fixture.path("out"));
+    assert!(first["layers"].as_array().unwrap().iter().all(|it| it["mediaType"] == "application/vnd.erofs"));
+    let found = digests(&fixture, &["oci-layout:layout", "oci-layout:out"]);
+    assert_eq!(found[0], found[1]);
+    let config: Digest = first["config"]["digest"].as_str().unwrap().parse().unwrap();
+    let config: serde_json::Value =
+        serde_json::from_slice(&fixture.bytes(&format!("out/{}", config.blob_path()))).unwrap();
+    assert_eq!((&config["config"]["Cmd"][0], &config["os.features"][0]), (&json!("sh"), &json!("erofs")));
+    // The same source gives the same bytes, and layers that are images stay.
+    fixture.run(["oci", "convert", "oci-layout:layout", "oci-layout:again", "--containerd", "-q"]).done();
+    fixture.run(["oci", "convert", "oci-layout:out", "oci-layout:third", "-q"]).done();
+    let digests_of = |dir: &str| {
+        let layers = manifest(&fixture.path(dir))["layers"].clone();
+        layers.as_array().unwrap().iter().map(|it| it["digest"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(digests_of("out"), digests_of("again"));
+    assert_eq!(manifest(&fixture.path("third")), first);
+    fixture.run(["ls", "oci-layout:out"]).failed(4, &["3 layers", "packfs pack oci-layout:out"]);
+    fixture.run(["ls", "oci-layout:layout"]).failed(4, &["tar archives", "packfs pack oci-layout:layout"]);
+}
+
+#[test]
+fn a_pushed_image_is_read_where_it_is() {
+    let fixture = Fixture::with_image();
+    fixture.run(["pack", "rootfs", "root.erofs", "-q"]).done();
+    let push = ["oci", "push", "root.erofs", "oci-layout:layout:v1"];
+    let first = fixture.run(push);
+    assert!(first.done().text().starts_with("pushed: oci-layout:layout:v1: 1 layer"), "{}", first.text());
+    assert!(fixture.run(push).text().contains("1 layer already there"));
+    for args in [vec!["ls", "-lR"], vec!["cat"], vec!["tar"], vec!["info"], vec!["check", "--data", "-q"]] {
+        let with = |image: &str| {
+            let path = if args[0] == "cat" { &["etc/os-release"][..] } else { &[] };
+            fixture.run([&args[..], &[image], path].concat())
+        };
+        let text = |run: &Run| String::from_utf8_lossy(&run.done().stdout).into_owned();
+        let (there, here) = (text(&with("oci-layout:layout")), text(&with("root.erofs")));
+        assert!(there.replace("oci-layout:layout", "root.erofs") == here, "{args:?}: {there}\n{here}");
+    }
+    fixture.run(["unpack", "oci-layout:layout:v1", "out", "-q"]).done();
+    fixture.run(["diff", "out", "rootfs", "-q"]).done();
+    fixture.run(["ls", "layout"]).done();
+    fixture
+        .run(["oci", "push", "root.sqfs", "oci-layout:layout"])
+        .failed(4, &["EROFS is needed", "packfs pack"]);
+    fixture.run(["oci", "push", "root.erofs", "rootfs"]).failed(2, &["oci-layout:DIR"]);
+    fixture.run(["oci", "push", "root.erofs", "oci-layout:rootfs"]).failed(1, &["no image layout"]);
+}
+
+#[test]
+fn a_hash_tree_becomes_an_annotation() {
+    let fixture = Fixture::with_tree();
+    fixture.run(["pack", "rootfs", "root.erofs", "-q"]).done();
+    let tree = fixture.run(["verity", "root.erofs", "--json"]).json();
+    fixture.run(["oci", "push", "root.erofs", "oci-layout:layout", "-q"]).done();
+    let layer = manifest(&fixture.path("layout"))["layers"][0].clone();
+    let annotation = |name: &str| layer["annotations"][format!("org.erofs.dmverity.{name}")].clone();
+    assert_eq!(annotation("root_digest"), tree["root_hash"]);
+    assert_eq!(annotation("block_size"), "4096");
+    fixture.run(["ls", "oci-layout:layout"]).done();
+    let mut bytes = fixture.bytes("root.erofs");
+    bytes[5000] ^= 1;
+    std::fs::write(fixture.path("root.erofs"), bytes).unwrap();
+    fixture.run(["oci", "push", "root.erofs", "oci-layout:layout"]).failed(3, &["hash tree"]);
+}
+
+#[test]
+fn layers_that_are_not_those_of_their_digests_are_refused() {
+    let pack = |fixture: &Fixture| fixture.run(["pack", "oci-layout:layout", "a.sqfs", "-q"]);
+    let path_of = |layer: &Layer| format!("layout/{}", Digest::of(&layer.blob).blob_path());
+    let all = layers();
+    let fixture = made(&all);
+    for (index, layer) in all.iter().enumerate() {
+        let (path, good) = (path_of(layer), layer.blob.clone());
+        let mut bad = good.clone();
+        bad[100] ^= 1;
+        std::fs::write(fixture.path(&path), &bad).unwrap();
+        pack(&fixture).failed(3, &["its digest is"]);
+        std::fs::write(fixture.path(&path), &good[..good.len() - 1]).unwrap();
+        pack(&fixture).failed(3, &["are expected"]);
+        std::fs::remove_file(fixture.path(&path)).unwrap();
+        pack(&fixture).failed(3, &["is missing"]);
+        std::fs::write(fixture.path(&path), &good).unwrap();
+        assert!(!fixture.path("a.sqfs").exists(), "{index}");
+    }
+    pack(&fixture).done();
+    let mut all = layers();
+    all[0].diff_id = Digest::of(b"another");
+    pack(&made(&all)).failed(3, &["decoded layer", "its digest is"]);
+    let mut all = layers();
+    all[1].media = "application/vnd.oci.image.layer.nondistributable.v1.tar+zstd".into();
+    pack(&made(&all)).failed(4, &["nondistributable"]);
+    let mut all = layers();
+    (all[2].media, all[2].blob) = ("text/plain".into(), b"text".to_vec());
+    pack(&made(&all)).failed(4, &["layer sha256:"]);
+}
+
+#[test]
+fn a_registry_is_read_by_ranges() {
+    let fixture = Fixture::with_tree();
+    fixture.run(["pack", "rootfs", "root.erofs", "-q"]).done();
+    fixture.run(["oci", "push", "root.erofs", "oci-layout:layout", "-q"]).done();
+    let manifest = manifest(&fixture.path("layout")).to_string();
+    let server = RangeServer::with(fixture.bytes("root.erofs"), move |request| {
+        let is_manifest = request.path.contains("/manifests/");
+        if is_manifest { Reply::Status(200, vec![], manifest.clone()) } else { Reply::Right }
+    });
+    let image = server.url("/box:v1").replace("http://", "oci://");
+    let run = fixture.run(["cat", "--stats", &image, "etc/os-release"]);
+    assert_eq!((run.code, run.text()), (Some(0), "NAME=example\n"), "{}", run.stderr);
+    let stats: serde_json::Value = serde_json::from_str(run.stderr.lines().last().unwrap()).unwrap();
+    assert_eq!((&stats["remote_requests"], &stats["remote_rounds"]), (&3.into(), &2.into()));
+    fixture.run(["pack", &image, "copy.sqfs", "-q"]).done();
+    fixture.run(["diff", "copy.sqfs", "rootfs", "-q"]).done();
+    fixture.run(["ls", "--sandbox", &image]).failed(2, &["OCI image in a sandbox"]);
+    fixture.run(["ls", "--offline", &image]).failed(1, &["--offline"]);
+}
+
+#[test]
+fn wrong_references_are_usage_errors() {
+    let fixture = Fixture::new();
+    for image in ["oci://host", "oci://host/A", "oci://host/a:b:c", "oci://u:secret@host/a", "oci-layout:"] {
+        let run = fixture.run(["ls", image]);
+        assert!(!run.failed(2, &["hint"]).stderr.contains("secret"), "{image}");
+    }
+    fixture.run(["ls", "--platform", "linux", "oci-layout:a"]).code.filter(|&code| code == 2).unwrap();
+    fixture.run(["oci", "push", "oci-layout:a"]).code.filter(|&code| code == 2).unwrap();
+    fixture.run(["oci", "convert", "a", "oci-layout:b"]).failed(2, &["no OCI image"]);
+    fixture.run(["ls", "oci-layout:none"]).failed(4, &["index.json"]);
+    std::fs::write(fixture.path("plain.tar"), tar(&[("a", "a")])).unwrap();
+    fixture.run(["pack", "oci-archive:plain.tar", "a.sqfs"]).failed(4, &["manifest.json"]);
+    assert!(TAR.ends_with("tar"));
+}

@@ -1,0 +1,175 @@
+//! Layers as trees: verified, decoded, and put over each other.
+
+use super::open::image;
+use crate::OpenOptions;
+use packfs_core::{Contents, Error, FileImage, Image, Meta, Progress, Result, ResultExt};
+use packfs_remote::RemoteOptions;
+use packfs_remote::oci::{Digest, LayerKind, OciLayer, OciPlace, Verified};
+use packfs_source::{Loaded, Notes, OF_LOWER_LAYER, Shape, TarInput, Whiteouts, stack};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Loads all layers of an image as one tree, with whiteouts applied.
+///
+/// Errors: those of opening the image; `Corrupt` for a layer that is not that of its digest;
+/// `Unsupported` for a layer of an unknown kind; those of tar archives.
+pub(crate) fn load(
+    path: &Path,
+    opening: &OpenOptions,
+    shape: &Shape,
+    progress: &dyn Progress,
+) -> Result<Loaded> {
+    let place = OciPlace::of(path)?;
+    let place = place.ok_or_else(|| Error::failed(format!("cannot open {path:?}: it is no OCI image")))?;
+    let remote = once(&opening.remote);
+    let image = image(&place, &remote, opening.own_limits(), false, progress)?;
+    image.choice.iter().for_each(|choice| progress.warn(choice));
+    let mut trees = Vec::with_capacity(image.layers.len());
+    for (index, layer) in image.layers.iter().enumerate() {
+        progress.part(&format!("layer {} of {}", index + 1, image.layers.len()));
+        trees.push(tree_of(layer, opening, Some(OF_LOWER_LAYER), progress)?);
+    }
+    let stacked = stack(trees, opening.own_limits())?;
+    packfs_source::shape_tree(&stacked.tree, stacked.contents, shape)
+}
+
+/// Returns options for blobs that are read once, from start to end: they would only evict others
+/// from the disk cache.
+pub(super) fn once(remote: &RemoteOptions) -> RemoteOptions {
+    RemoteOptions { cache_len: 0, ..remote.clone() }
+}
+
+/// Loads a layer, with whiteouts as overlayfs has them. `implied` describes directories that a tar
+/// archive does not.
+///
+/// Errors: as [`load`].
+pub(super) fn tree_of(
+    layer: &OciLayer,
+    opening: &OpenOptions,
+    implied: Option<Meta>,
+    progress: &dyn Progress,
+) -> Result<Loaded> {
+    let loaded = match layer.kind {
+        LayerKind::Tar => of_tar(layer, opening, implied, progress),
+        LayerKind::Erofs | LayerKind::ErofsZstd | LayerKind::Other => of_image(layer, opening, progress),
+        LayerKind::Foreign => Err(Error::unsupported(
+            format!("layer {}", layer.name()),
+            "registries do not distribute it (nondistributable)",
+        )),
+        LayerKind::ChunkIndex => Err(Error::failed("internal: an index of chunks has no files")),
+    };
+    loaded.map_err(|error| error.at(format!("layer {}", layer.name())))
+}
+
+fn of_tar(
+    layer: &OciLayer,
+    opening: &OpenOptions,
+    implied: Option<Meta>,
+    progress: &dyn Progress,
+) -> Result<Loaded> {
+    let name = format!("layer {}", layer.name());
+    let limits = opening.own_limits();
+    let blob = Shared::new(layer.reader()?);
+    let shape = Shape { whiteouts: Some(Whiteouts::Overlayfs), implied, ..Shape::default() };
+    let loaded = packfs_source::decoded_stream(Box::new(blob.clone()), &name, limits).and_then(|decoded| {
+        let decoded: Box<dyn Read + Send> = match &layer.diff_id {
+            Some(id) => Box::new(Verified::new(decoded, id.clone(), None, format!("decoded {name}"))),
+            None => decoded,
+        };
+        let decoded = Shared::new(decoded);
+        let spool_dir = packfs_pack::temporary_folder();
+        let input = TarInput::Stream { reader: Box::new(decoded.clone()), name: name.clone(), spool_dir };
+        let loaded = packfs_source::load_tar_within(input, &shape, limits, progress)?;
+        decoded.drain(&name, progress)?;
+        Ok(loaded)
+    });
+    // A blob that is not that of its digest explains whatever else is wrong with it.
+    blob.drain(&name, progress)?;
+    loaded
+}
+
+/// Loads a layer that is an image: verified as a whole, then opened.
+fn of_image(layer: &OciLayer, opening: &OpenOptions, progress: &dyn Progress) -> Result<Loaded> {
+    if let Some(role) = layer.role().filter(|role| *role != "overlay-lower") {
+        let what = format!("its role is {:?}; a layer of its own is needed", packfs_core::printable(role));
+        return Err(Error::unsupported("EROFS layer", what));
+    }
+    let image = verified_image(layer, progress)?;
+    let options = OpenOptions::new().jobs(opening.read.jobs).limits(opening.own_limits());
+    let opened = options.open_image(image)?;
+    opened.warnings().iter().for_each(|warning| progress.warn(warning));
+    let loaded = opened.load(progress)?;
+    let contents: Arc<dyn Contents> = Arc::clone(opened.engine()) as _;
+    Ok(Loaded { tree: loaded.tree, contents, notes: Notes::default() })
+}
+
+/// Copies a blob to an unnamed file, verified.
+///
+/// Errors: `Corrupt` for another digest, `Io`, `Cancelled`.
+pub(super) fn verified_image(layer: &OciLayer, progress: &dyn Progress) -> Result<Arc<dyn Image>> {
+    let name = format!("layer {}", layer.name());
+    let folder = packfs_pack::temporary_folder();
+    let cannot = || format!("cannot copy {name} to {folder:?}");
+    let mut file = tempfile::tempfile_in(&folder).or_io(cannot)?;
+    let (blob, mut part) = (layer.reader()?, vec![0; PART_LEN]);
+    let mut blob: Box<dyn Read + Send> = match (&layer.diff_id, layer.kind) {
+        // For a blob that is not compressed, both digests are of the same bytes.
+        (Some(id), LayerKind::Erofs) => Box::new(Verified::new(blob, Digest::clone(id), None, name.clone())),
+        _ => blob,
+    };
+    loop {
+        if progress.cancelled() {
+            return Err(Error::cancelled());
+        }
+        match blob.read(&mut part) {
+            Ok(0) => break,
+            Ok(len) => file.write_all(&part[..len]).or_io(cannot)?,
+            Err(error) => return Err(inner(error, &name)),
+        }
+    }
+    Ok(Arc::new(FileImage::of(file, Path::new(&layer.name()))?))
+}
+
+/// Bytes read at a time.
+const PART_LEN: usize = 256 << 10;
+
+/// Reader whose rest can be read after its user is gone.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Box<dyn Read + Send>>>);
+
+impl Shared {
+    fn new(reader: Box<dyn Read + Send>) -> Self {
+        Shared(Arc::new(Mutex::new(reader)))
+    }
+
+    /// Reads to the end, where digests are compared.
+    fn drain(mut self, name: &str, progress: &dyn Progress) -> Result<()> {
+        let mut part = vec![0; PART_LEN];
+        loop {
+            if progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+            match self.read(&mut part) {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(inner(error, name)),
+            }
+        }
+    }
+}
+
+impl Read for Shared {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).read(buf)
+    }
+}
+
+/// Returns the error of this program inside that of a reader.
+fn inner(error: io::Error, name: &str) -> Error {
+    match error.get_ref().and_then(|source| source.downcast_ref::<Error>()) {
+        Some(error) => error.clone(),
+        None => Error::io(format!("cannot read {name}"), error),
+    }
+}

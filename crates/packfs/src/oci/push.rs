@@ -1,0 +1,198 @@
+//! EROFS images as the layers of an OCI image.
+
+use packfs_core::{Error, FileImage, Image, Progress, Result, Stage, usize_of};
+use packfs_remote::RemoteOptions;
+use packfs_remote::oci::{
+    Descriptor, Digest, EROFS, ErofsMedia, Hashing, Manifest, OciPlace, OciTarget, Platform,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Bytes hashed at a time.
+const PART_LEN: usize = 1 << 20;
+
+/// Images that are to be pushed.
+#[derive(Clone, Debug)]
+pub struct Push {
+    images: Vec<PathBuf>,
+    target: OciPlace,
+    media: ErofsMedia,
+    jobs: usize,
+    remote: RemoteOptions,
+}
+
+/// Pushes EROFS images, the lowest layer first, to a registry or a folder with an image layout, once
+/// [`Push::run`] is called.
+pub fn push<P: AsRef<Path>>(images: impl IntoIterator<Item = P>, target: OciPlace) -> Push {
+    Push {
+        images: images.into_iter().map(|image| image.as_ref().to_owned()).collect(),
+        target,
+        media: ErofsMedia::default(),
+        jobs: 0,
+        remote: RemoteOptions::default(),
+    }
+}
+
+/// Results of a push or conversion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OciReport {
+    /// Digest of the manifest.
+    pub digest: String,
+    /// Number of layers.
+    pub layers: u64,
+    /// Number of layers that the target had already.
+    pub present: u64,
+    /// Length of all layers in bytes.
+    pub layer_bytes: u64,
+}
+
+impl Push {
+    /// Sets the media type of the layers.
+    #[must_use]
+    pub fn media(mut self, media: ErofsMedia) -> Self {
+        self.media = media;
+        self
+    }
+
+    /// Hashing threads; 0: one for each processor.
+    #[must_use]
+    pub fn jobs(mut self, count: usize) -> Self {
+        self.jobs = count;
+        self
+    }
+
+    /// Sets platform, credentials, and time limits.
+    #[must_use]
+    pub fn remote(mut self, options: RemoteOptions) -> Self {
+        self.remote = options;
+        self
+    }
+
+    /// Pushes.
+    ///
+    /// Errors: `Unsupported` for an image that is no EROFS image; `Corrupt` for one whose hash tree
+    /// does not match; `Failed` if the target refuses; `Io`, `Cancelled`.
+    pub fn run(&self, progress: &dyn Progress) -> Result<OciReport> {
+        let mut images = Vec::with_capacity(self.images.len());
+        for path in &self.images {
+            let image = FileImage::open(path)?;
+            let format = packfs_formats::probe(&image)?;
+            if format.is_none_or(|format| format.name() != EROFS) {
+                let found = format.map_or("unknown", |format| format.name());
+                let error =
+                    Error::unsupported(format!("layer {path:?}"), format!("format {found}; EROFS is needed"));
+                return Err(error.hint(format!("packfs pack {path:?} layer.erofs converts it")));
+            }
+            images.push(image);
+        }
+        let target = OciTarget::open(&self.target, &self.remote)?;
+        let mut layers = Layers::new(&target, self.media, self.jobs);
+        for image in &images {
+            layers.add(image, progress)?;
+        }
+        let platform = self.remote.oci.platform.clone().unwrap_or_else(Platform::of_machine);
+        let config = new_config(&platform, &layers.diff_ids);
+        layers.finish(config.as_bytes(), BTreeMap::new())
+    }
+}
+
+fn new_config(platform: &Platform, diff_ids: &[Digest]) -> String {
+    let mut config = serde_json::json!({
+        "architecture": platform.architecture,
+        "os": platform.os,
+        "os.features": [EROFS],
+        "config": {},
+        "rootfs": { "type": "layers", "diff_ids": diff_ids },
+    });
+    if let (Some(object), Some(variant)) = (config.as_object_mut(), &platform.variant) {
+        object.insert("variant".into(), variant.as_str().into());
+    }
+    config.to_string()
+}
+
+/// Layers that are written to a target.
+pub(super) struct Layers<'a> {
+    target: &'a OciTarget,
+    media: ErofsMedia,
+    jobs: usize,
+    descriptors: Vec<Descriptor>,
+    pub diff_ids: Vec<Digest>,
+    present: u64,
+}
+
+impl<'a> Layers<'a> {
+    pub(super) fn new(target: &'a OciTarget, media: ErofsMedia, jobs: usize) -> Self {
+        Layers { target, media, jobs, descriptors: Vec::new(), diff_ids: Vec::new(), present: 0 }
+    }
+
+    /// Adds an EROFS image, with the root hash of a hash tree that is appended to it.
+    ///
+    /// Errors: `Corrupt` if the hash tree does not match; those of the target.
+    pub(super) fn add(&mut self, image: &dyn Image, progress: &dyn Progress) -> Result<()> {
+        let digest = digest_of(image, progress)?;
+        let verity = verity_of(image, self.jobs, progress)?;
+        let verity = verity.as_ref().map(|(offset, block_len, root)| (*offset, *block_len, root.as_str()));
+        let descriptor = self.media.layer(digest.clone(), image.len(), verity);
+        self.put(descriptor, digest, image, progress)
+    }
+
+    /// Adds a blob as it is.
+    ///
+    /// Errors: those of the target.
+    pub(super) fn put(
+        &mut self,
+        descriptor: Descriptor,
+        diff_id: Digest,
+        image: &dyn Image,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        progress.begin(Stage::Data, 1, image.len());
+        let is_sent = self.target.put_blob(&descriptor, image, progress)?;
+        self.present = self.present.saturating_add(u64::from(!is_sent));
+        self.descriptors.push(descriptor);
+        self.diff_ids.push(diff_id);
+        Ok(())
+    }
+
+    /// Writes configuration and manifest.
+    ///
+    /// Errors: those of the target.
+    pub(super) fn finish(self, config: &[u8], annotations: BTreeMap<String, String>) -> Result<OciReport> {
+        let layers = self.descriptors.len() as u64;
+        let layer_bytes = self.descriptors.iter().map(|it| it.size).fold(0, u64::saturating_add);
+        let descriptors = self.descriptors;
+        let digest =
+            self.target.put_image(config, |config| Manifest::new(config, descriptors, annotations))?;
+        Ok(OciReport { digest: digest.to_string(), layers, present: self.present, layer_bytes })
+    }
+}
+
+fn digest_of(image: &dyn Image, progress: &dyn Progress) -> Result<Digest> {
+    progress.begin(Stage::Hash, 1, image.len());
+    let (mut hashing, mut at, mut part) = (Hashing::sha256(), 0_u64, vec![0; PART_LEN]);
+    while at < image.len() {
+        if progress.cancelled() {
+            return Err(Error::cancelled());
+        }
+        let len = usize_of(image.len() - at).min(PART_LEN);
+        image.read_exact_at(at, &mut part[..len])?;
+        hashing.update(&part[..len]);
+        at += len as u64;
+        progress.advance(0, len as u64, 0);
+    }
+    Ok(hashing.finish())
+}
+
+/// Returns place, block length, and root hash of an appended hash tree, which is compared with the
+/// data; `None` if there is none.
+fn verity_of(image: &dyn Image, jobs: usize, progress: &dyn Progress) -> Result<Option<(u64, u32, String)>> {
+    let Some((offset, params)) = packfs_integrity::find_appended(image)? else { return Ok(None) };
+    let report = packfs_integrity::verify_verity(image, &params, image, offset, jobs, progress)?;
+    if !report.is_sound(&report.root_hash) {
+        let fault = "its dm-verity hash tree does not match its data";
+        return Err(Error::corrupt(image.name(), fault).hint("packfs verity --verify lists the blocks"));
+    }
+    Ok(Some((offset, params.data_block_len, packfs_integrity::to_hex(&report.root_hash))))
+}

@@ -1,0 +1,163 @@
+//! Access to a registry: challenges, and tokens for them.
+
+use super::docker_config::Login;
+use crate::answer::Answer;
+use crate::transport::Transport;
+use ct_codecs::{Base64, Encoder};
+use packfs_core::{Error, Result};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use url::Url;
+
+/// Longest answer with a token.
+const LEN_MAX: u64 = 1 << 20;
+/// Life of a token whose answer does not tell it.
+const TOKEN_LIFE: u64 = 60;
+/// Limit on a request for a token.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Demand of a registry (`WWW-Authenticate`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Challenge {
+    /// Name and password with each request.
+    Basic,
+    /// A token of this place, for this service.
+    Bearer { realm: String, service: Option<String> },
+}
+
+impl Challenge {
+    /// Parses the challenge of an answer; `None` for one of another kind.
+    pub(crate) fn of(answer: &Answer) -> Option<Self> {
+        let headers = answer.headers.get_all("www-authenticate");
+        headers.iter().filter_map(|value| value.to_str().ok()).find_map(Challenge::parse)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (scheme, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+        if scheme.eq_ignore_ascii_case("basic") {
+            return Some(Challenge::Basic);
+        }
+        let mut values = parameters(rest);
+        let realm = values.remove("realm").filter(|_| scheme.eq_ignore_ascii_case("bearer"))?;
+        Some(Challenge::Bearer { realm, service: values.remove("service") })
+    }
+}
+
+/// Parses `name="value",name=value`; quotes may contain commas.
+fn parameters(text: &str) -> BTreeMap<String, String> {
+    let mut values = BTreeMap::new();
+    let mut rest = text.trim_start();
+    while let Some((name, tail)) = rest.split_once('=') {
+        let (value, tail) = match tail.strip_prefix('"') {
+            Some(quoted) => match quoted.split_once('"') {
+                Some((value, tail)) => (value, tail.trim_start().strip_prefix(',').unwrap_or_default()),
+                None => break,
+            },
+            None => tail.split_once(',').unwrap_or((tail, "")),
+        };
+        values.insert(name.trim().to_ascii_lowercase(), value.trim().to_owned());
+        rest = tail.trim_start();
+    }
+    values
+}
+
+/// Value of the header `Authorization`.
+#[derive(Clone)]
+pub(crate) struct Authorization {
+    pub(crate) value: String,
+    /// Time at which a token is renewed; `None` for a password.
+    pub(crate) renewed_at: Option<Instant>,
+}
+
+/// Returns the header for a name and password.
+///
+/// Errors: `Failed` if they cannot be encoded.
+pub(crate) fn basic(login: &Login) -> Result<String> {
+    let encoded = Base64::encode_to_string(format!("{}:{}", login.user, login.password));
+    encoded
+        .map(|encoded| format!("Basic {encoded}"))
+        .map_err(|_| Error::failed("cannot encode the name and password of the registry"))
+}
+
+/// Request for a token.
+pub(crate) struct TokenRequest<'a> {
+    pub(crate) transport: &'a Transport,
+    pub(crate) realm: &'a str,
+    pub(crate) service: Option<&'a str>,
+    /// Rights, such as `repository:NAME:pull`.
+    pub(crate) scope: &'a str,
+    pub(crate) login: Option<&'a Login>,
+    /// Set if the registry itself is asked without TLS.
+    pub(crate) is_plain: bool,
+    /// Registry in messages.
+    pub(crate) shown: &'a str,
+}
+
+impl TokenRequest<'_> {
+    /// Asks for the token.
+    ///
+    /// Errors: `Failed` if the place is unsafe or refuses; the words of its answer are not shown.
+    pub(crate) fn send(&self) -> Result<Authorization> {
+        let cannot = |why: &str| Error::failed(format!("cannot get a token for {}: {why}", self.shown));
+        let mut url = Url::parse(self.realm).map_err(|_| cannot("its place (realm) is no URL"))?;
+        let is_safe = url.scheme() == "https" || self.is_plain && url.scheme() == "http";
+        if !is_safe {
+            return Err(cannot("its place (realm) has no TLS, although the registry has"));
+        }
+        crate::origin::without_user(&mut url);
+        if let Some(service) = self.service {
+            url.query_pairs_mut().append_pair("service", service);
+        }
+        url.query_pairs_mut().append_pair("scope", self.scope);
+        let headers = match self.login {
+            Some(login) => vec![("authorization", basic(login)?)],
+            None => Vec::new(),
+        };
+        let answer = self.transport.get(&url, &headers, LIMIT).map_err(|words| cannot(&words))?;
+        if answer.status != 200 {
+            let error = cannot(&format!("status {}", answer.status));
+            let is_refused = matches!(answer.status, 401 | 403);
+            return Err(if is_refused { error.hint(login_hint(self.login.is_some())) } else { error });
+        }
+        let text = answer.small_body(LEN_MAX).map_err(|words| cannot(&words))?;
+        let json: Value = serde_json::from_slice(&text).map_err(|_| cannot("the answer is no JSON"))?;
+        let token = ["token", "access_token"].iter().find_map(|name| json.get(name)?.as_str());
+        let is_header = |token: &&str| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+        let token = token.filter(is_header).ok_or_else(|| cannot("the answer holds no token"))?;
+        let life = json.get("expires_in").and_then(Value::as_u64).unwrap_or(TOKEN_LIFE).clamp(10, 86_400);
+        // Clocks and transfers take some of it.
+        let renewed_at = Instant::now().checked_add(Duration::from_secs(life).mul_f32(0.75));
+        Ok(Authorization { value: format!("Bearer {token}"), renewed_at })
+    }
+}
+
+/// Returns advice for a registry that refuses access.
+pub(crate) fn login_hint(has_login: bool) -> &'static str {
+    match has_login {
+        true => "the registry refuses the name and password of the login, or they lack the right",
+        false => "no login was found; docker login, podman login, or skopeo login stores one",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn challenges_are_parsed() {
+        let bearer = |realm: &str, service: Option<&str>| {
+            Some(Challenge::Bearer { realm: realm.into(), service: service.map(str::to_owned) })
+        };
+        let parse = Challenge::parse;
+        assert_eq!(
+            parse(r#"Bearer realm="https://a/t",service="s",scope="repository:a,b:pull,push""#),
+            bearer("https://a/t", Some("s"))
+        );
+        assert_eq!(parse("bearer Realm=https://a/t , scope=x"), bearer("https://a/t", None));
+        assert_eq!(parse(r#"Basic realm="x""#), Some(Challenge::Basic));
+        for none in ["", "Bearer", "Bearer realm", "Bearer realm=\"x", "Digest realm=\"x\""] {
+            assert_eq!(parse(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! An image of a registry, layout, or archive: its manifest, configuration, and layers.
+
+use super::blobs::{Archive, BlobFiles, Folder, read_small};
+use super::digest::{Digest, Verified};
+use super::manifest::{Descriptor, Document, JSON_LEN_MAX, LayerKind, Manifest, ROLE, diff_ids};
+use super::place::{ArchivePlace, OciPlace, Pin};
+use super::platform::Platform;
+use super::registry::Registry;
+use super::{OciOptions, docker_archive, layout};
+use crate::RemoteOptions;
+use packfs_core::{Contents, Error, Image, Result, Tree, printable, usize_of};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::Arc;
+
+/// Most indexes within each other.
+const DEPTH_MAX: usize = 4;
+/// Most platforms listed in a message.
+const LISTED_MAX: usize = 20;
+
+/// Image of one platform.
+pub struct OciImage {
+    /// Digest of its manifest; `None` in an archive of `docker save`.
+    pub digest: Option<Digest>,
+    /// Configuration, as JSON.
+    pub config: Vec<u8>,
+    /// Annotations of the manifest.
+    pub annotations: BTreeMap<String, String>,
+    /// Layers with files, the lowest first.
+    pub layers: Vec<OciLayer>,
+    /// Choice among several platforms that the user did not name.
+    pub choice: Option<String>,
+}
+
+/// Layer of an image.
+#[derive(Clone)]
+pub struct OciLayer {
+    /// Kind by the media type.
+    pub kind: LayerKind,
+    /// Descriptor; `None` in an archive of `docker save`.
+    pub descriptor: Option<Descriptor>,
+    /// Digest of the decoded layer.
+    pub diff_id: Option<Digest>,
+    blobs: Blobs,
+    /// Path in files, if it does not follow from the digest.
+    path: Option<String>,
+}
+
+/// Place of blobs.
+#[derive(Clone)]
+enum Blobs {
+    Registry(Arc<Registry>),
+    Files(Arc<dyn BlobFiles>),
+}
+
+impl OciImage {
+    /// Opens the image of a registry or layout.
+    ///
+    /// Errors: `Failed` if there is none, or none for the platform; `Corrupt`, `Unsupported`, `Io`.
+    pub fn open(place: &OciPlace, remote: &RemoteOptions, prefers_erofs: bool) -> Result<Self> {
+        let options = &remote.oci;
+        match place {
+            OciPlace::Registry(place) => {
+                let registry = Arc::new(Registry::new(place, remote, "pull")?);
+                let first = registry.manifest(&place.pin)?;
+                Resolver { blobs: Blobs::Registry(registry), options, prefers_erofs }.follow(first, 0)
+            }
+            OciPlace::Layout { dir, pin } => {
+                OciImage::in_files(Arc::new(Folder(dir.clone())), pin.as_ref(), options, prefers_erofs)
+            }
+            OciPlace::Archive(ArchivePlace { path, .. }) => Err(Error::unsupported(
+                format!("{path:?}"),
+                "archives are read by packfs pack and oci convert",
+            )),
+        }
+    }
+
+    /// Opens the image of an archive that was looked through.
+    ///
+    /// Errors: as [`OciImage::open`].
+    pub fn in_archive(
+        place: &ArchivePlace,
+        tree: Tree,
+        contents: Arc<dyn Contents>,
+        options: &OciOptions,
+    ) -> Result<Self> {
+        let files = Arc::new(Archive { path: place.path.clone(), tree, contents });
+        OciImage::in_files(files, place.pin.as_ref(), options, false)
+    }
+
+    fn in_files(
+        files: Arc<dyn BlobFiles>,
+        pin: Option<&Pin>,
+        options: &OciOptions,
+        prefers_erofs: bool,
+    ) -> Result<Self> {
+        if let Some(all) = layout::index(&*files)? {
+            let found = layout::select(all, pin, &files.name())?;
+            return Resolver { blobs: Blobs::Files(files), options, prefers_erofs }.index(found, 0);
+        }
+        let Some(saved) = docker_archive::find(&*files, pin)? else {
+            let error = Error::unsupported(files.name(), "it holds neither index.json nor manifest.json");
+            return Err(error.hint("image layouts, and archives of docker save and podman save are read"));
+        };
+        let name = files.name();
+        let config = read_small(&*files, &saved.config, JSON_LEN_MAX)?;
+        let config = config.ok_or_else(|| missing(&name, &saved.config))?;
+        let ids = diff_ids(&config, &name)?;
+        let layers = saved.layers.iter().map(|path| OciLayer {
+            kind: LayerKind::Tar,
+            descriptor: None,
+            diff_id: None,
+            blobs: Blobs::Files(Arc::clone(&files)),
+            path: Some(path.clone()),
+        });
+        let layers = with_diff_ids(layers.collect(), ids, &name)?;
+        Ok(OciImage { digest: None, config, annotations: BTreeMap::new(), layers, choice: None })
+    }
+}
+
+fn missing(place: &str, what: &str) -> Error {
+    Error::corrupt(place, format!("the file {} is missing", printable(what)))
+}
+
+/// Gives each layer the digest of its decoded form.
+fn with_diff_ids(mut layers: Vec<OciLayer>, ids: Vec<Digest>, name: &str) -> Result<Vec<OciLayer>> {
+    if layers.len() != ids.len() {
+        let fault = format!("{} layers, but {} diff_ids", layers.len(), ids.len());
+        return Err(Error::corrupt(format!("configuration of {name}"), fault));
+    }
+    layers.iter_mut().zip(ids).for_each(|(layer, id)| layer.diff_id = Some(id));
+    Ok(layers)
+}
+
+/// Way from an index to the manifest of a platform.
+struct Resolver<'a> {
+    blobs: Blobs,
+    options: &'a OciOptions,
+    prefers_erofs: bool,
+}
+
+impl Resolver<'_> {
+    fn document(&self, descriptor: &Descriptor) -> Result<Vec<u8>> {
+        match &self.blobs {
+            Blobs::Registry(registry) => registry.manifest(&Pin::Digest(descriptor.digest.clone())),
+            Blobs::Files(_) => self.small(descriptor),
+        }
+    }
+
+    /// Reads a small blob, and compares it with its descriptor.
+    fn small(&self, descriptor: &Descriptor) -> Result<Vec<u8>> {
+        if descriptor.size > JSON_LEN_MAX {
+            let fault = format!("{} bytes, {JSON_LEN_MAX} are allowed", descriptor.size);
+            return Err(Error::limit(format!("blob {}", descriptor.digest), fault));
+        }
+        let image = self.blobs.open(descriptor, None)?;
+        let mut bytes = vec![0; usize_of(image.len())];
+        image.read_exact_at(0, &mut bytes)?;
+        verified(&bytes, descriptor, &self.name())?;
+        Ok(bytes)
+    }
+
+    fn name(&self) -> String {
+        match &self.blobs {
+            Blobs::Registry(registry) => registry.shown().to_owned(),
+            Blobs::Files(files) => files.name(),
+        }
+    }
+
+    /// Follows a manifest or index.
+    fn follow(&self, bytes: Vec<u8>, depth: usize) -> Result<OciImage> {
+        match Document::parse(&bytes, &self.name())? {
+            Document::Index(all) => self.index(all, depth),
+            Document::Manifest(manifest) => self.image(manifest, Digest::of(&bytes)),
+        }
+    }
+
+    /// Chooses the manifest of the platform.
+    fn index(&self, all: Vec<Descriptor>, depth: usize) -> Result<OciImage> {
+        if depth >= DEPTH_MAX {
+            let fault = format!("more than {DEPTH_MAX} indexes within each other");
+            return Err(Error::limit(format!("index of {}", self.name()), fault));
+        }
+        let wanted = self.options.platform.clone().unwrap_or_else(Platform::of_machine);
+        let is_only = all.len() == 1;
+        let fits = |it: &&Descriptor| it.platform.as_ref().is_none_or(|offered| wanted.takes(offered));
+        let fitting: Vec<&Descriptor> = all.iter().filter(fits).collect();
+        let has_erofs = |it: &&&Descriptor| it.platform.as_ref().is_some_and(Platform::needs_erofs);
+        let best = fitting.iter().find(|it| has_erofs(it) == self.prefers_erofs).or_else(|| fitting.first());
+        let Some(chosen) = best.copied() else {
+            let platforms: Vec<String> = all
+                .iter()
+                .filter_map(|it| Some(it.platform.as_ref()?.to_string()))
+                .take(LISTED_MAX)
+                .collect();
+            let error = Error::failed(format!("cannot open {}: it has no image for {wanted}", self.name()));
+            return Err(error.hint(format!("--platform chooses one of: {}", platforms.join(", "))));
+        };
+        let is_default = self.options.platform.is_none() && !is_only;
+        let choice = chosen.platform.as_ref().filter(|_| is_default).map(|platform| {
+            format!("{}: {platform} of {} images; --platform chooses another", self.name(), all.len())
+        });
+        let bytes = self.document(chosen)?;
+        verified(&bytes, chosen, &self.name())?;
+        let image = self.follow(bytes, depth.saturating_add(1))?;
+        Ok(OciImage { choice: choice.or(image.choice), ..image })
+    }
+
+    fn image(&self, manifest: Manifest, digest: Digest) -> Result<OciImage> {
+        let with_files = manifest.layers.into_iter().map(|descriptor| OciLayer {
+            kind: LayerKind::of(&descriptor.media_type),
+            descriptor: Some(descriptor),
+            diff_id: None,
+            blobs: self.blobs.clone(),
+            path: None,
+        });
+        let layers: Vec<OciLayer> = with_files.filter(|it| it.kind != LayerKind::ChunkIndex).collect();
+        // The only layer is opened at once: its configuration adds nothing that reading needs.
+        let is_direct = self.prefers_erofs && matches!(&layers[..], [only] if only.kind.is_mountable());
+        let (config, layers) = if is_direct {
+            (Vec::new(), layers)
+        } else {
+            let config = self.small(&manifest.config)?;
+            let ids = diff_ids(&config, &self.name())?;
+            (config, with_diff_ids(layers, ids, &self.name())?)
+        };
+        Ok(OciImage { digest: Some(digest), config, annotations: manifest.annotations, layers, choice: None })
+    }
+}
+
+impl LayerKind {
+    /// True if a blob of this kind can be opened where it is.
+    pub fn is_mountable(self) -> bool {
+        matches!(self, LayerKind::Erofs | LayerKind::Other)
+    }
+}
+
+/// Compares bytes with their descriptor.
+fn verified(bytes: &[u8], descriptor: &Descriptor, name: &str) -> Result<()> {
+    let name = format!("blob of {name}");
+    let mut reader = Verified::new(bytes, descriptor.digest.clone(), Some(descriptor.size), name);
+    match std::io::copy(&mut reader, &mut std::io::sink()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(inner(error, "manifest")),
+    }
+}
+
+/// Returns the error of [`Verified`] itself.
+pub(crate) fn inner(error: std::io::Error, what: &str) -> Error {
+    match error.get_ref().and_then(|source| source.downcast_ref::<Error>()) {
+        Some(error) => error.clone(),
+        None => Error::io(format!("cannot read {what}"), error),
+    }
+}
+
+impl Blobs {
+    fn open(&self, descriptor: &Descriptor, path: Option<&str>) -> Result<Arc<dyn Image>> {
+        match self {
+            Blobs::Registry(registry) => registry.blob(descriptor),
+            Blobs::Files(files) => {
+                let name = path.map_or_else(|| descriptor.digest.blob_path(), str::to_owned);
+                let image = files.open(&name)?.ok_or_else(|| missing(&files.name(), &name))?;
+                if image.len() != descriptor.size {
+                    let fault = format!("it has {} bytes, {} are expected", image.len(), descriptor.size);
+                    return Err(Error::corrupt(format!("{name} of {}", files.name()), fault));
+                }
+                Ok(image)
+            }
+        }
+    }
+}
+
+impl OciLayer {
+    /// Opens the blob. Its length is compared with the descriptor, its digest by
+    /// [`OciLayer::reader`] alone.
+    ///
+    /// Errors: `Corrupt` if it is missing or has another length, `Io`, `Failed`.
+    pub fn open(&self) -> Result<Arc<dyn Image>> {
+        match (&self.descriptor, &self.blobs, &self.path) {
+            (Some(descriptor), blobs, path) => blobs.open(descriptor, path.as_deref()),
+            (None, Blobs::Files(files), Some(path)) => {
+                files.open(path)?.ok_or_else(|| missing(&files.name(), path))
+            }
+            (None, ..) => Err(Error::failed("internal: a layer without a place")),
+        }
+    }
+
+    /// Reads the blob from start to end, and verifies it.
+    ///
+    /// Errors: as [`OciLayer::open`].
+    pub fn reader(&self) -> Result<Box<dyn Read + Send>> {
+        let image = self.open()?;
+        let name = image.name();
+        let reader = packfs_core::ImageReader::new(image);
+        Ok(match &self.descriptor {
+            Some(it) => Box::new(Verified::new(reader, it.digest.clone(), Some(it.size), name)),
+            None => Box::new(reader),
+        })
+    }
+
+    /// Returns a name for messages.
+    pub fn name(&self) -> String {
+        match (&self.descriptor, &self.path) {
+            (Some(descriptor), _) => descriptor.digest.to_string(),
+            (None, Some(path)) => printable(path).into_owned(),
+            _ => String::new(),
+        }
+    }
+
+    /// Returns the role of an EROFS layer, if it has one.
+    pub fn role(&self) -> Option<&str> {
+        self.descriptor.as_ref()?.annotations.get(ROLE).map(String::as_str)
+    }
+}

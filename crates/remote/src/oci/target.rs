@@ -1,0 +1,134 @@
+//! Places that images are written to.
+
+use super::manifest::{CONFIG, Descriptor, MANIFEST, Manifest};
+use super::place::{OciPlace, Pin, is_tag};
+use super::registry::Registry;
+use super::{Digest, layout};
+use crate::RemoteOptions;
+use packfs_core::{Error, Image, Progress, Result, ResultExt, usize_of};
+use std::io::Write;
+use std::sync::Arc;
+
+/// Bytes copied at a time.
+const PART_LEN: usize = 1 << 20;
+
+/// Place that takes blobs and a manifest.
+pub struct OciTarget {
+    to: To,
+    tag: Option<String>,
+}
+
+enum To {
+    Layout(layout::Writer),
+    Registry(Arc<Registry>),
+}
+
+impl OciTarget {
+    /// Opens a repository or a layout, which is created.
+    ///
+    /// Errors: `Usage` for a place that cannot be written; `Io`, `Failed`.
+    pub fn open(place: &OciPlace, options: &RemoteOptions) -> Result<Self> {
+        let tag = |pin: Option<&Pin>| match pin {
+            Some(Pin::Tag(tag)) if is_tag(tag) => Ok(Some(tag.clone())),
+            Some(Pin::Tag(tag)) => {
+                Err(Error::usage(format!("tag {tag:?}: letters, digits, and _ . - are allowed")))
+            }
+            Some(Pin::Digest(_)) => {
+                Err(Error::usage("cannot write an image under a digest, which follows from its contents")
+                    .hint("name a tag, or nothing"))
+            }
+            None => Ok(None),
+        };
+        match place {
+            OciPlace::Registry(place) => {
+                let tag = tag(Some(&place.pin))?;
+                let registry = Arc::new(Registry::new(place, options, "pull,push")?);
+                Ok(OciTarget { to: To::Registry(registry), tag })
+            }
+            OciPlace::Layout { dir, pin } => {
+                let tag = tag(pin.as_ref())?;
+                Ok(OciTarget { to: To::Layout(layout::Writer::open(dir)?), tag })
+            }
+            OciPlace::Archive(_) => Err(Error::usage("cannot write an image to an archive")
+                .hint("write it to oci-layout:DIR, and pack this folder with tar")),
+        }
+    }
+
+    /// Stores a blob unless it is there; returns true if it was sent.
+    ///
+    /// Errors: `Failed`, `Io`, those of reading `image`.
+    pub fn put_blob(
+        &self,
+        descriptor: &Descriptor,
+        image: &dyn Image,
+        progress: &dyn Progress,
+    ) -> Result<bool> {
+        if image.len() != descriptor.size {
+            return Err(Error::failed(format!("{}: its length changed", image.name())));
+        }
+        match &self.to {
+            To::Registry(registry) if registry.has_blob(&descriptor.digest)? => Ok(false),
+            To::Registry(registry) => registry.put_blob(descriptor, image, progress).map(|()| true),
+            To::Layout(writer) => {
+                let path = descriptor.digest.blob_path();
+                let is_there =
+                    std::fs::metadata(writer.path(&path)).is_ok_and(|it| it.len() == descriptor.size);
+                if is_there {
+                    return Ok(false);
+                }
+                writer.put(&path, |file| copy(image, &descriptor.digest, file, progress)).map(|()| true)
+            }
+        }
+    }
+
+    /// Stores configuration and manifest, and gives the image its tag. Returns the digest of the
+    /// manifest.
+    ///
+    /// Errors: as [`OciTarget::put_blob`].
+    pub fn put_image(&self, config: &[u8], manifest: impl FnOnce(Descriptor) -> Manifest) -> Result<Digest> {
+        let described = Descriptor::of(CONFIG, config);
+        self.put_bytes(&described, config)?;
+        let bytes = serde_json::to_vec(&manifest(described))
+            .map_err(|error| Error::failed(format!("internal: cannot write a manifest: {error}")))?;
+        let described = Descriptor::of(MANIFEST, &bytes);
+        let digest = described.digest.clone();
+        match &self.to {
+            To::Registry(registry) => {
+                let name = self.tag.clone().unwrap_or_else(|| digest.to_string());
+                registry.put_manifest(&bytes, &name)?;
+            }
+            To::Layout(writer) => {
+                self.put_bytes(&described, &bytes)?;
+                writer.name(described, self.tag.as_deref())?;
+            }
+        }
+        Ok(digest)
+    }
+
+    fn put_bytes(&self, descriptor: &Descriptor, bytes: &[u8]) -> Result<()> {
+        let image = packfs_core::MemoryImage::from(bytes.to_vec());
+        self.put_blob(descriptor, &image, &packfs_core::Silent).map(|_| ())
+    }
+}
+
+/// Copies an image to a file, and compares its digest.
+fn copy(image: &dyn Image, digest: &Digest, file: &mut std::fs::File, progress: &dyn Progress) -> Result<()> {
+    let (mut hashing, mut at, mut part) = (digest.hashing(), 0_u64, vec![0; PART_LEN]);
+    while at < image.len() {
+        if progress.cancelled() {
+            return Err(Error::cancelled());
+        }
+        let len = usize_of(image.len().saturating_sub(at)).min(PART_LEN);
+        let part = part.get_mut(..len).unwrap_or_default();
+        image.read_exact_at(at, part)?;
+        hashing.update(part);
+        file.write_all(part).or_io(|| "cannot write a blob")?;
+        at = at.saturating_add(len as u64);
+        progress.advance(0, 0, len as u64);
+    }
+    let found = hashing.finish();
+    if found != *digest {
+        return Err(Error::corrupt(image.name(), format!("its digest is {found}, {digest} is expected")));
+    }
+    Ok(())
+}
