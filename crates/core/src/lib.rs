@@ -36,8 +36,8 @@ pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use escape::{acts_on_terminals, escaped, printable};
 pub use goal::Goal;
 pub use image::{
-    BeginningImage, Fetched, FileImage, Image, ImageReader, JoinedImage, MemoryImage, OverlayImage, ReaderImage,
-    SliceImage,
+    BeginningImage, Fetched, FileImage, Image, ImageReader, JoinedImage, MemoryImage, OverlayImage,
+    ReaderImage, SliceImage,
 };
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
 pub use loss::{Loss, Losses};

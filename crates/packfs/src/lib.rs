@@ -234,8 +234,8 @@ pub mod sink {
 #[cfg(feature = "pack")]
 pub mod source {
     pub use packfs_source::{
-        Additions, FileContexts, IdMap, JoinedContents, Loaded, ModeChange, Notes, Selection, Shape, TarInput, TarReading,
-        Trace, Whiteouts, decoded_file, load_dir, load_entries, load_manifest, load_tar, shape_tree,
-        write_manifest, write_manifest_below,
+        Additions, FileContexts, IdMap, JoinedContents, Loaded, ModeChange, Notes, Selection, Shape,
+        TarInput, TarReading, Trace, Whiteouts, decoded_file, load_dir, load_entries, load_manifest,
+        load_tar, shape_tree, write_manifest, write_manifest_below,
     };
 }

@@ -232,7 +232,8 @@ impl Chain {
         let base = Url::parse(&base).ok()?;
         let url = |path: &str| base.join(path).ok();
         let lifetime = vec![("x-aws-ec2-metadata-token-ttl-seconds", "21600".to_owned())];
-        let sent = self.transport.send(Method::Put, &url("/latest/api/token")?, &lifetime, &[], METADATA_LIMIT);
+        let sent =
+            self.transport.send(Method::Put, &url("/latest/api/token")?, &lifetime, &[], METADATA_LIMIT);
         let token = text_of(sent, "").ok()?;
         let headers: Headers = vec![("x-aws-ec2-metadata-token", token)];
         let get = |path: &str| text_of(self.transport.get(&url(path)?, &headers, METADATA_LIMIT), "").ok();

@@ -27,6 +27,7 @@ mod opening;
 mod options;
 mod origin;
 mod plan;
+mod platform;
 mod retry;
 mod s3;
 mod store;

@@ -1,7 +1,7 @@
 //! Settings of remote images.
 
 use crate::environment::Environment;
-use crate::oci::OciOptions;
+use crate::platform::OciOptions;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! URLs as users write them: the object that they name, and what a request for it needs.
 
+use crate::answer::Answer;
 use crate::netrc;
-use crate::oci::RegistryOrigin;
 use crate::options::RemoteOptions;
 use crate::s3::S3Object;
 use crate::transport::{Headers, Transport};
@@ -14,7 +14,26 @@ use url::Url;
 pub(crate) enum Origin {
     Http { url: Url, authorization: Option<String> },
     S3(Box<S3Object>),
-    Registry(Box<RegistryOrigin>),
+    Registry(Box<dyn Guarded>),
+}
+
+/// Object to which access is given by answers to challenges.
+pub(crate) trait Guarded: Send + Sync {
+    /// Returns the address of a request, and headers for its host alone.
+    ///
+    /// Errors: those of getting access.
+    fn request(&self) -> Result<(Url, Headers)>;
+
+    /// Returns the name of the object in the cache.
+    fn identity(&self) -> String;
+
+    /// Returns advice for an answer that refuses access.
+    fn access_hint(&self) -> String;
+
+    /// Answers the challenge of an answer; returns false if there is nothing to answer with.
+    ///
+    /// Errors: those of getting access.
+    fn renew(&self, answer: &Answer) -> Result<bool>;
 }
 
 impl Origin {

@@ -117,7 +117,8 @@ impl Sandbox {
     /// refuses a supported restriction.
     pub fn apply(&self) -> Result<Applied> {
         if self.reads_url {
-            let error = Error::usage("cannot read a URL or an OCI image in a sandbox, which closes the network");
+            let error =
+                Error::usage("cannot read a URL or an OCI image in a sandbox, which closes the network");
             return Err(error.hint("omit --sandbox, or download the image first"));
         }
         let no_landlock = files::restrict(self)?;

@@ -27,8 +27,8 @@ mod whiteouts;
 
 pub use dir::{Listed, Prober, load_dir, load_entries, load_listed, load_merged, survey_dir};
 pub use file_contexts::FileContexts;
-pub use listed::{ChangeKind, ListedChange, ListedEntry, Surveyed};
 pub use joined_contents::JoinedContents;
+pub use listed::{ChangeKind, ListedChange, ListedEntry, Surveyed};
 pub use manifest::{
     Additions, looks_like_entries, looks_like_manifest, write_manifest, write_manifest_below,
 };
@@ -39,8 +39,8 @@ pub use shape::{IdMap, Selection, Shape, TarReading};
 pub use shaper::{Shaper, shape_tree};
 pub use stack::{OF_LOWER_LAYER, stack};
 pub use tar::{
-    Compression, TarInput, compression_of, decoded_beginning, decoded_file, decoded_stream, is_empty_tar, load_tar,
-    load_tar_within, looks_like_tar,
+    Compression, TarInput, compression_of, decoded_beginning, decoded_file, decoded_stream, is_empty_tar,
+    load_tar, load_tar_within, looks_like_tar,
 };
 pub use trace::Trace;
 pub use whiteouts::Whiteouts;

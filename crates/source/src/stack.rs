@@ -11,9 +11,9 @@ use packfs_core::{
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Metadata that [`crate::Shape::implied`] gives to directories that a layer does not describe: they
-/// take that of the layers below, or else of directories of root, mode 755. No filesystem has the
-/// time.
+/// Metadata that [`crate::Shape::implied`] gives to directories that a layer does not describe:
+/// they take that of the layers below, or else of directories of root, mode 755. No filesystem has
+/// the time.
 pub const OF_LOWER_LAYER: Meta =
     Meta { mode: IMPLIED.mode, owner: IMPLIED.owner, mtime: Timestamp { seconds: i64::MIN, nanos: 0 } };
 

@@ -282,7 +282,8 @@ fn parse_range(text: &str, len: u64) -> Option<Range<u64>> {
 }
 
 fn write(output: &mut TcpStream, status: u16, headers: &str, body: &[u8], len: usize) -> std::io::Result<()> {
-    let length = if matches!(status, 204 | 304) { String::new() } else { format!("Content-Length: {len}\r\n") };
+    let length =
+        if matches!(status, 204 | 304) { String::new() } else { format!("Content-Length: {len}\r\n") };
     output.write_all(format!("HTTP/1.1 {status} X\r\n{headers}{length}\r\n").as_bytes())?;
     output.write_all(body)
 }

@@ -19,8 +19,8 @@ use std::sync::Arc;
 pub struct ImageInput {
     /// Image to read: a file, a block device, or a URL
     ///
-    /// URLs are http://, https://, s3://BUCKET/KEY, and oci://REGISTRY/NAME[:TAG|@DIGEST] for an OCI
-    /// image with one EROFS layer, which may also be in oci-layout:DIR[:TAG].
+    /// URLs are http://, https://, s3://BUCKET/KEY, and oci://REGISTRY/NAME[:TAG|@DIGEST] for an
+    /// OCI image with one EROFS layer, which may also be in oci-layout:DIR[:TAG].
     #[arg(value_name = "IMAGE")]
     pub image: PathBuf,
 

@@ -96,7 +96,7 @@ pub fn layers() -> Vec<Layer> {
     ]
 }
 
-/// What is left of the layers: paths with modes, and contents of files.
+/// Tree of the layers: paths with modes, and contents of files.
 pub const MERGED: [&str; 9] = [
     "bin 750",
     "bin/same 640 tool",

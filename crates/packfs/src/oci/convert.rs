@@ -20,8 +20,9 @@ pub struct Convert {
     remote: RemoteOptions,
 }
 
-/// Converts an OCI image, once [`Convert::run`] is called: each tar layer becomes an EROFS image with
-/// whiteouts of overlayfs, and the configuration keeps all else. Layers that are EROFS images stay.
+/// Converts an OCI image, once [`Convert::run`] is called: each tar layer becomes an EROFS image
+/// with whiteouts of overlayfs, and the configuration keeps all else. Layers that are EROFS images
+/// stay.
 pub fn convert(source: OciPlace, target: OciPlace) -> Convert {
     Convert {
         source,

@@ -21,8 +21,8 @@ pub struct Push {
     remote: RemoteOptions,
 }
 
-/// Pushes EROFS images, the lowest layer first, to a registry or a folder with an image layout, once
-/// [`Push::run`] is called.
+/// Pushes EROFS images, the lowest layer first, to a registry or a folder with an image layout,
+/// once [`Push::run`] is called.
 pub fn push<P: AsRef<Path>>(images: impl IntoIterator<Item = P>, target: OciPlace) -> Push {
     Push {
         images: images.into_iter().map(|image| image.as_ref().to_owned()).collect(),

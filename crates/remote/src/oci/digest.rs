@@ -118,8 +118,8 @@ impl Hashing {
     }
 }
 
-/// Reader that compares length and digest of its bytes when it ends. The error of a difference is an
-/// [`Error`] inside the [`io::Error`].
+/// Reader that compares length and digest of its bytes when it ends. The error of a difference is
+/// an [`Error`] inside the [`io::Error`].
 pub struct Verified<R> {
     reader: R,
     hashing: Option<Hashing>,

@@ -23,8 +23,8 @@ pub(crate) struct Login {
 
 /// Finds the login of a registry, in the order of podman and skopeo; `None` if there is none.
 ///
-/// Errors: `Io` for a file that cannot be read; `Failed` for a helper that fails or an entry that is
-/// none.
+/// Errors: `Io` for a file that cannot be read; `Failed` for a helper that fails or an entry that
+/// is none.
 pub(crate) fn login(environment: &Environment, registry: &str) -> Result<Option<Login>> {
     let home = environment.home();
     let files = [

@@ -4,9 +4,6 @@ use super::digest::Digest;
 use super::manifest::Descriptor;
 use std::collections::BTreeMap;
 
-/// Name of the format, and of the feature that a configuration says to need.
-pub const EROFS: &str = "erofs";
-
 /// Media type of EROFS layers that are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ErofsMedia {

@@ -1,7 +1,7 @@
 //! Manifests, indexes, and descriptors: JSON from anywhere, within limits.
 
 use super::digest::Digest;
-use super::platform::Platform;
+use crate::platform::Platform;
 use packfs_core::{Error, Result, printable};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;

@@ -17,26 +17,15 @@ mod image;
 mod layout;
 mod manifest;
 mod place;
-mod platform;
 mod push;
 mod registry;
 mod target;
 
+pub use crate::platform::{EROFS, OciOptions, Platform};
 pub use blobs::BlobFiles;
 pub use digest::{Digest, Hashing, Verified};
-pub use erofs::{EROFS, ErofsMedia};
+pub use erofs::ErofsMedia;
 pub use image::{OciImage, OciLayer};
 pub use manifest::{Descriptor, LayerKind, Manifest};
 pub use place::{ArchivePlace, OciPlace, Pin, RegistryPlace};
-pub use platform::Platform;
-pub(crate) use registry::RegistryOrigin;
 pub use target::OciTarget;
-
-/// Settings of OCI images.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OciOptions {
-    /// Platform to choose from an index; `None`: Linux on the architecture of this machine.
-    pub platform: Option<Platform>,
-    /// Set to talk to registries without TLS; loopback addresses never have it.
-    pub plain_http: bool,
-}

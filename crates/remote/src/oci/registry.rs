@@ -9,7 +9,7 @@ use crate::answer::Answer;
 use crate::image::RemoteImage;
 use crate::object::{Counts, Failure, Object};
 use crate::options::RemoteOptions;
-use crate::origin::Origin;
+use crate::origin::{Guarded, Origin};
 use crate::transport::{Headers, Method, Transport};
 use packfs_core::{Error, Image, Result, printable};
 use std::net::IpAddr;
@@ -44,28 +44,25 @@ struct Access {
 }
 
 /// Address in a repository, for requests of an object.
-pub(crate) struct RegistryOrigin {
+struct RegistryOrigin {
     registry: Arc<Registry>,
     url: Url,
 }
 
-impl RegistryOrigin {
-    pub(crate) fn request(&self) -> Result<(Url, Headers)> {
+impl Guarded for RegistryOrigin {
+    fn request(&self) -> Result<(Url, Headers)> {
         Ok((self.url.clone(), self.registry.authorization()?))
     }
 
-    pub(crate) fn identity(&self) -> String {
+    fn identity(&self) -> String {
         self.url.as_str().to_owned()
     }
 
-    pub(crate) fn access_hint(&self) -> String {
+    fn access_hint(&self) -> String {
         self.registry.access_hint().into()
     }
 
-    /// Answers the challenge of a registry; returns false if there is nothing to answer with.
-    ///
-    /// Errors: those of getting a token.
-    pub(crate) fn renew(&self, answer: &Answer) -> Result<bool> {
+    fn renew(&self, answer: &Answer) -> Result<bool> {
         self.registry.authenticate(answer)
     }
 }

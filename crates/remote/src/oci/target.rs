@@ -4,7 +4,7 @@ use super::manifest::{CONFIG, Descriptor, MANIFEST, Manifest};
 use super::place::{OciPlace, Pin, is_tag};
 use super::registry::Registry;
 use super::{Digest, layout};
-use crate::RemoteOptions;
+use crate::options::RemoteOptions;
 use packfs_core::{Error, Image, Progress, Result, ResultExt, usize_of};
 use std::io::Write;
 use std::sync::Arc;

@@ -100,8 +100,8 @@ fn is_short(free: u64, all: u64) -> bool {
     free < all / 20
 }
 
-/// Returns a reader of the decoded bytes of a stream, or of the bytes of one that is not compressed.
-/// A read returns `Interrupted` if there are none yet.
+/// Returns a reader of the decoded bytes of a stream, or of the bytes of one that is not
+/// compressed. A read returns `Interrupted` if there are none yet.
 ///
 /// Errors: `Corrupt` if it cannot be decoded, `Io`. Those of the reader hold an [`Error`] for more
 /// than is allowed.

@@ -1,10 +1,21 @@
-//! Platforms of images.
+//! Platforms of OCI images, and the settings of such images.
 
-use super::erofs::EROFS;
 use packfs_core::{Error, Result, printable};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+
+/// Name of the format of EROFS layers, and of the feature that a configuration says to need.
+pub const EROFS: &str = "erofs";
+
+/// Settings of OCI images.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OciOptions {
+    /// Platform to choose from an index; `None`: Linux on the architecture of this machine.
+    pub platform: Option<Platform>,
+    /// Set to talk to registries without TLS; loopback addresses never have it.
+    pub plain_http: bool,
+}
 
 /// Operating system and architecture that an image is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
