@@ -34,7 +34,7 @@ fn not_mountable(path: &Path, count: usize, has_tar: bool) -> Error {
     };
     let shown = shown_place(path);
     let error = Error::unsupported(format!("OCI image {shown}"), what);
-    error.hint(format!("packfs pack {shown} IMAGE makes one image of all layers"))
+    error.hint(format!("packfs pack {} IMAGE makes one image of all layers", shown.trim_matches('"')))
 }
 
 /// Opens an image, with the names of an archive looked through.

@@ -2,7 +2,7 @@
 
 use super::blobs::{BlobFiles, read_small};
 use super::manifest::{JSON_LEN_MAX, or_default};
-use super::place::Pin;
+use super::place::{Pin, is_named};
 use packfs_core::{Error, Result, printable};
 use serde::Deserialize;
 
@@ -33,10 +33,7 @@ pub(crate) fn find(files: &dyn BlobFiles, pin: Option<&Pin>) -> Result<Option<Sa
     })?;
     let is_named = |image: &&Saved| match pin {
         None => true,
-        Some(Pin::Tag(wanted)) => image
-            .repo_tags
-            .iter()
-            .any(|tag| tag == wanted || tag.rsplit_once(':').is_some_and(|(_, tag)| tag == wanted)),
+        Some(Pin::Tag(wanted)) => image.repo_tags.iter().any(|tag| is_named(tag, wanted)),
         Some(Pin::Digest(digest)) => image.config.contains(digest.parts().1),
     };
     let found: Vec<&Saved> = images.iter().filter(is_named).collect();

@@ -2,7 +2,7 @@
 
 use super::blobs::{BlobFiles, read_small};
 use super::manifest::{Descriptor, Document, INDEX, JSON_LEN_MAX, REF_NAME};
-use super::place::{LAYOUT_FILE, Pin};
+use super::place::{LAYOUT_FILE, Pin, is_named};
 use packfs_core::{Error, Result, ResultExt, printable};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -34,10 +34,7 @@ pub(crate) fn select(all: Vec<Descriptor>, pin: Option<&Pin>, place: &str) -> Re
     let is_named = |descriptor: &Descriptor| match pin {
         None => true,
         Some(Pin::Digest(digest)) => descriptor.digest == *digest,
-        Some(Pin::Tag(wanted)) => tag(descriptor).is_some_and(|tag| {
-            // Some programs write the whole reference.
-            tag == *wanted || tag.rsplit_once(':').is_some_and(|(_, tag)| tag == wanted)
-        }),
+        Some(Pin::Tag(wanted)) => tag(descriptor).is_some_and(|tag| is_named(&tag, wanted)),
     };
     let found: Vec<Descriptor> = all.iter().filter(|descriptor| is_named(descriptor)).cloned().collect();
     let first = found.first().and_then(tag);

@@ -194,6 +194,12 @@ pub(crate) fn is_tag(tag: &str) -> bool {
         && tag.bytes().all(|byte| is_word(byte) || b".-".contains(&byte))
 }
 
+/// True for a name that ends with the wanted one: programs write whole references, such as
+/// `docker.io/library/box:v1`.
+pub(crate) fn is_named(name: &str, wanted: &str) -> bool {
+    name.strip_suffix(wanted).is_some_and(|start| start.is_empty() || start.ends_with(['/', ':']))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
