@@ -194,10 +194,14 @@ fn a_registry_is_read_by_ranges() {
     let fixture = Fixture::with_tree();
     fixture.run(["pack", "rootfs", "root.erofs", "-q"]).done();
     fixture.run(["oci", "push", "root.erofs", "oci-layout:layout", "-q"]).done();
-    let manifest = manifest(&fixture.path("layout")).to_string();
-    let server = RangeServer::with(fixture.bytes("root.erofs"), move |request| {
-        let is_manifest = request.path.contains("/manifests/");
-        if is_manifest { Reply::Status(200, vec![], manifest.clone()) } else { Reply::Right }
+    let manifest = manifest(&fixture.path("layout"));
+    let config = manifest["config"]["digest"].as_str().unwrap().to_owned();
+    let text = fixture.bytes(&format!("layout/{}", config.parse::<Digest>().unwrap().blob_path()));
+    let (manifest, text) = (manifest.to_string(), String::from_utf8(text).unwrap());
+    let server = RangeServer::with(fixture.bytes("root.erofs"), move |request| match &*request.path {
+        path if path.contains("/manifests/") => Reply::Status(200, vec![], manifest.clone()),
+        path if path.ends_with(&config) => Reply::Status(200, vec![], text.clone()),
+        _ => Reply::Right,
     });
     let image = server.url("/box:v1").replace("http://", "oci://");
     let run = fixture.run(["cat", "--stats", &image, "etc/os-release"]);

@@ -126,7 +126,7 @@ fn umoci_unpacks_the_tree_that_is_packed() {
     umoci.run(&[&"repack", &"--refresh-bundle", &"--image", &image("v1"), &bundle]);
     std::fs::remove_dir_all(root.join("d")).unwrap();
     std::fs::remove_file(root.join("etc/b")).unwrap();
-    std::fs::write(root.join("d"), "a file now").unwrap();
+    std::fs::write(root.join("new"), "a file").unwrap();
     std::fs::write(root.join("etc/c"), "c").unwrap();
     umoci.run(&[&"repack", &"--refresh-bundle", &"--image", &image("v1"), &bundle]);
     std::fs::remove_dir_all(&bundle).unwrap();

@@ -64,8 +64,7 @@ impl Convert {
         found.choice.iter().for_each(|choice| progress.warn(choice));
         let target = OciTarget::open(&self.target, &remote)?;
         let mut layers = Layers::new(&target, self.media, self.options.jobs);
-        for (index, layer) in found.layers.iter().enumerate() {
-            progress.part(&format!("layer {} of {}", index + 1, found.layers.len()));
+        for layer in &found.layers {
             match (layer.kind, &layer.descriptor, &layer.diff_id) {
                 (LayerKind::Erofs | LayerKind::ErofsZstd, Some(descriptor), Some(diff_id)) => {
                     let blob = verified_image(layer, progress)?;

@@ -26,8 +26,7 @@ pub(crate) fn load(
     let image = image(&place, &remote, opening.own_limits(), false, progress)?;
     image.choice.iter().for_each(|choice| progress.warn(choice));
     let mut trees = Vec::with_capacity(image.layers.len());
-    for (index, layer) in image.layers.iter().enumerate() {
-        progress.part(&format!("layer {} of {}", index + 1, image.layers.len()));
+    for layer in &image.layers {
         trees.push(tree_of(layer, opening, Some(OF_LOWER_LAYER), progress)?);
     }
     let stacked = stack(trees, opening.own_limits())?;
