@@ -5,6 +5,9 @@ use packfs_core::{FileImage, Image, Result, url_scheme};
 use std::path::Path;
 use std::sync::Arc;
 
+/// Bytes of an image, and warnings about their place.
+pub(crate) type BytesWithWarnings = (Arc<dyn Image>, Vec<String>);
+
 impl OpenOptions {
     /// Opens a file, a block device, or a URL as bytes, without a look for an image in them.
     ///
@@ -15,7 +18,7 @@ impl OpenOptions {
     }
 
     /// Opens bytes as [`OpenOptions::bytes_at`], with warnings about their place.
-    pub(crate) fn bytes_with_warnings(&self, path: &Path) -> Result<(Arc<dyn Image>, Vec<String>)> {
+    pub(crate) fn bytes_with_warnings(&self, path: &Path) -> Result<BytesWithWarnings> {
         #[cfg(feature = "oci")]
         if let Some(found) = self.oci_bytes(path)? {
             return Ok(found);
@@ -27,14 +30,14 @@ impl OpenOptions {
     }
 
     #[cfg(feature = "remote")]
-    fn at_url(&self, url: &Path) -> Result<(Arc<dyn Image>, Vec<String>)> {
+    fn at_url(&self, url: &Path) -> Result<BytesWithWarnings> {
         let image = packfs_remote::RemoteImage::open(url.to_str().unwrap_or_default(), self.remote.clone())?;
         let warnings = image.warning().into_iter().collect();
         Ok((Arc::new(image), warnings))
     }
 
     #[cfg(not(feature = "remote"))]
-    fn at_url(&self, url: &Path) -> Result<(Arc<dyn Image>, Vec<String>)> {
+    fn at_url(&self, url: &Path) -> Result<BytesWithWarnings> {
         let subject = packfs_core::shown_place(url);
         Err(packfs_core::Error::unsupported(subject, "packfs was built without the feature remote"))
     }

@@ -193,15 +193,13 @@ mod tests {
             }));
             let opaque = Xattrs::from([(b"trusted.overlay.opaque".to_vec(), b"y".to_vec())]);
             match mark {
-                "/" => drop(
-                    tree.add(&path(name), NodeKind::Directory, meta(0o700 + number as u16), Xattrs::new())
-                        .unwrap(),
-                ),
-                "/!" => drop(
-                    tree.add(&path(name), NodeKind::Directory, meta(0o700 + number as u16), opaque).unwrap(),
-                ),
-                "/?" => {
-                    drop(tree.add(&path(name), NodeKind::Directory, OF_LOWER_LAYER, Xattrs::new()).unwrap())
+                "/" | "/!" | "/?" => {
+                    let (meta, xattrs) = match mark {
+                        "/?" => (OF_LOWER_LAYER, Xattrs::new()),
+                        "/!" => (meta(0o700 + number as u16), opaque),
+                        _ => (meta(0o700 + number as u16), Xattrs::new()),
+                    };
+                    tree.add(&path(name), NodeKind::Directory, meta, xattrs).unwrap();
                 }
                 "=" => {
                     let kind = NodeKind::CharDevice(DeviceNumber { major: 0, minor: 0 });

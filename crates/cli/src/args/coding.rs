@@ -64,7 +64,8 @@ fn parse_goal(text: &str) -> Result<Goal, String> {
     Goal::named(text).ok_or_else(|| format!("unknown goal; use {}", Goal::ALL.map(Goal::name).join(", ")))
 }
 
-fn parse_option(text: &str) -> Result<(String, String), String> {
+/// Parses NAME=VALUE.
+pub fn parse_option(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
         _ => Err("write NAME=VALUE".into()),

@@ -10,7 +10,7 @@ mod remote;
 mod sandbox;
 mod text_file;
 
-pub use coding::CodingArgs;
+pub use coding::{CodingArgs, parse_option};
 pub use image::{ImageInput, patterns};
 pub use layers::{LayerArgs, LayersOfTwo};
 pub use limits::LimitArgs;

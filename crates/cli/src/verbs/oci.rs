@@ -1,9 +1,8 @@
 //! `packfs oci`: EROFS images as the layers of OCI images.
 
-use crate::args::{LimitArgs, OciArgs};
+use crate::args::{LimitArgs, OciArgs, parse_option};
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
-use crate::verbs::pack::parse_option;
 use owo_colors::OwoColorize;
 use packfs::oci::{ErofsMedia, OciPlace, OciReport};
 use packfs::remote::RemoteOptions;
@@ -61,7 +60,7 @@ enum Action {
         options: Vec<(String, String)>,
 
         #[command(flatten)]
-        limits: LimitArgs,
+        limits: Box<LimitArgs>,
 
         #[command(flatten)]
         common: Common,
@@ -71,12 +70,12 @@ enum Action {
 /// Options of both.
 #[derive(clap::Args)]
 struct Common {
-    /// Write the media type that containerd 2 mounts
+    /// Write the media type of erofs-image-spec
     ///
-    /// This is application/vnd.erofs.layer.v1. The default is application/vnd.erofs, of the draft
-    /// of erofs-image-spec. packfs reads both.
+    /// This is application/vnd.erofs, of a draft. The default is application/vnd.erofs.layer.v1,
+    /// which containerd 2.1 and newer mount. packfs reads both.
     #[arg(long)]
-    containerd: bool,
+    draft_media_type: bool,
 
     #[command(flatten)]
     oci: OciArgs,
@@ -136,7 +135,7 @@ fn target_of(path: &Path) -> Result<OciPlace> {
 
 impl Common {
     fn media(&self) -> ErofsMedia {
-        if self.containerd { ErofsMedia::Containerd } else { ErofsMedia::Spec }
+        if self.draft_media_type { ErofsMedia::Spec } else { ErofsMedia::Containerd }
     }
 
     fn remote(&self) -> RemoteOptions {

@@ -94,7 +94,10 @@ fn converted_layers_are_the_same_tree() {
     let convert = ["oci", "convert", "oci-layout:layout", "oci-layout:out:v1", "-q"];
     fixture.run(convert).done();
     let first = manifest(&fixture.path("out"));
-    assert!(first["layers"].as_array().unwrap().iter().all(|it| it["mediaType"] == "application/vnd.erofs"));
+    let are_of = |manifest: &serde_json::Value, media: &str| {
+        manifest["layers"].as_array().unwrap().iter().all(|layer| layer["mediaType"] == media)
+    };
+    assert!(are_of(&first, "application/vnd.erofs.layer.v1"));
     let found = digests(&fixture, &["oci-layout:layout", "oci-layout:out"]);
     assert_eq!(found[0], found[1]);
     let config: Digest = first["config"]["digest"].as_str().unwrap().parse().unwrap();
@@ -102,7 +105,10 @@ fn converted_layers_are_the_same_tree() {
         serde_json::from_slice(&fixture.bytes(&format!("out/{}", config.blob_path()))).unwrap();
     assert_eq!((&config["config"]["Cmd"][0], &config["os.features"][0]), (&json!("sh"), &json!("erofs")));
     // The same source gives the same bytes, and layers that are images stay.
-    fixture.run(["oci", "convert", "oci-layout:layout", "oci-layout:again", "--containerd", "-q"]).done();
+    fixture
+        .run(["oci", "convert", "oci-layout:layout", "oci-layout:again", "--draft-media-type", "-q"])
+        .done();
+    assert!(are_of(&manifest(&fixture.path("again")), "application/vnd.erofs"));
     fixture.run(["oci", "convert", "oci-layout:out", "oci-layout:third", "-q"]).done();
     let digests_of = |dir: &str| {
         let layers = manifest(&fixture.path(dir))["layers"].clone();

@@ -15,7 +15,7 @@ const INPUT_LEN_MAX: usize = 1 << 20;
 const SHARDS_MAX: usize = 8;
 
 /// Shards of a plan are merged and verified, or refused; a merged image can be read. The input is
-/// `plan.json`, and list, sidecar, and image of each shard, with [`BETWEEN`] between them; a last
+/// `plan.json`, and list, sidecar, and image of each shard, with `BETWEEN` between them; a last
 /// byte other than 0 has their digests put right.
 ///
 /// # Errors

@@ -115,7 +115,8 @@ mod tests {
         let id = Digest::of(b"");
         let config =
             br#"{"os":"linux","config":{"Cmd":["sh"]},"rootfs":{"type":"layers","diff_ids":[]},"x":[1]}"#;
-        let found: Value = serde_json::from_str(&with_layers(config, &[id.clone()]).unwrap()).unwrap();
+        let found: Value =
+            serde_json::from_str(&with_layers(config, std::slice::from_ref(&id)).unwrap()).unwrap();
         assert_eq!(found["config"]["Cmd"][0], "sh");
         assert_eq!(found["x"][0], 1);
         assert_eq!(found["rootfs"]["diff_ids"][0], id.to_string());

@@ -1,18 +1,18 @@
 //! Images in registries, layouts, and archives as bytes.
 
 use crate::OpenOptions;
-use packfs_core::{Error, Image, Limits, Progress, Result, Silent, shown_place};
+use crate::place::BytesWithWarnings;
+use packfs_core::{Error, Limits, Progress, Result, Silent, shown_place};
 use packfs_remote::RemoteOptions;
 use packfs_remote::oci::{LayerKind, OciImage, OciPlace};
 use packfs_source::{Shape, TarInput};
 use std::path::Path;
-use std::sync::Arc;
 
 impl OpenOptions {
     /// Opens the only layer of an OCI image where it is; `None` for a path that names none.
     ///
     /// Errors: `Unsupported` for layers that have to be packed first; those of opening the image.
-    pub(crate) fn oci_bytes(&self, path: &Path) -> Result<Option<(Arc<dyn Image>, Vec<String>)>> {
+    pub(crate) fn oci_bytes(&self, path: &Path) -> Result<Option<BytesWithWarnings>> {
         let Some(place) = OciPlace::of(path)? else { return Ok(None) };
         let image = image(&place, &self.remote, self.own_limits(), true, &Silent)?;
         match &image.layers[..] {

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 /// Media type of EROFS layers that are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ErofsMedia {
-    /// `application/vnd.erofs`, of erofs-image-spec.
-    #[default]
-    Spec,
     /// `application/vnd.erofs.layer.v1`, which containerd 2.1 and newer mount.
+    #[default]
     Containerd,
+    /// `application/vnd.erofs`, of the draft of erofs-image-spec.
+    Spec,
 }
 
 impl ErofsMedia {

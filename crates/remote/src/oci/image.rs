@@ -171,7 +171,7 @@ impl Resolver<'_> {
     fn follow(&self, bytes: Vec<u8>, depth: usize) -> Result<OciImage> {
         match Document::parse(&bytes, &self.name())? {
             Document::Index(all) => self.index(all, depth),
-            Document::Manifest(manifest) => self.image(manifest, Digest::of(&bytes)),
+            Document::Manifest(manifest) => self.image(*manifest, Digest::of(&bytes)),
         }
     }
 

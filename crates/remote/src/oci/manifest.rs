@@ -120,7 +120,7 @@ impl Manifest {
 
 /// Manifest or index.
 pub(crate) enum Document {
-    Manifest(Manifest),
+    Manifest(Box<Manifest>),
     Index(Vec<Descriptor>),
 }
 
@@ -169,13 +169,13 @@ impl Document {
                 }
                 let media_type = raw.media_type.unwrap_or_else(|| MANIFEST.into());
                 let annotations = raw.annotations;
-                Ok(Document::Manifest(Manifest {
+                Ok(Document::Manifest(Box::new(Manifest {
                     schema_version: 2,
                     media_type,
                     config,
                     layers,
                     annotations,
-                }))
+                })))
             }
             _ => Err(Error::corrupt(subject(), "it has neither a configuration nor manifests")),
         }
@@ -246,7 +246,7 @@ mod tests {
             (r#"{"schemaVersion":1,"fsLayers":[]}"#.into(), ErrorKind::Unsupported),
             (r#"{"schemaVersion":2}"#.into(), ErrorKind::Corrupt),
             (format!(r#"{{"schemaVersion":2,"config":{one},"manifests":[]}}"#), ErrorKind::Corrupt),
-            (format!(r#"{{"schemaVersion":2,"layers":[],"manifests":[]}}"#), ErrorKind::Corrupt),
+            (r#"{"schemaVersion":2,"layers":[],"manifests":[]}"#.to_owned(), ErrorKind::Corrupt),
             (format!(r#"{{"schemaVersion":2,"config":{one},"layers":[{many}]}}"#), ErrorKind::Limit),
             (
                 r#"{"schemaVersion":2,"config":{"mediaType":"a","digest":"sha256:../x","size":1}}"#.into(),

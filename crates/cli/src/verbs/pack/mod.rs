@@ -28,8 +28,8 @@ pub struct Opts {
     ///
     /// The content of SOURCE decides its kind, never its name. A tar may be compressed; - reads a
     /// tar from standard input. oci://REGISTRY/NAME[:TAG|@DIGEST], oci-layout:DIR[:TAG], and
-    /// oci-archive:FILE are OCI images, whose layers are put over each other. A manifest lists entries, one a line as for --add; `packfs info
-    /// --manifest` writes one.
+    /// oci-archive:FILE are OCI images, whose layers are put over each other. A manifest lists
+    /// entries, one a line as for --add; `packfs info --manifest` writes one.
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
 
