@@ -34,8 +34,8 @@ pub struct Opts {
 
 const EXAMPLES: &str = "\
 Examples:
-  packfs serve root.sqfs                          then open http://127.0.0.1:8000/
-  packfs serve root.sqfs --listen 127.0.0.1:0     at any free port
+  packfs serve root.sqfs                       http://127.0.0.1:8000/
+  packfs serve root.sqfs -l 127.0.0.1:0        any free port
   packfs serve s3://bucket/data.erofs --listen 0.0.0.0:8080
   curl -r 0-99 http://127.0.0.1:8000/etc/os-release
   curl 'http://127.0.0.1:8000/usr/?json' | jq '.[].path'";

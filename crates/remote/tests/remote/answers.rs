@@ -218,7 +218,8 @@ fn a_silent_server_ends_in_an_error() {
 
 #[test]
 fn a_port_without_a_server_ends_in_an_error() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // Servers of other tests, which may take the port next, have another address.
+    let listener = std::net::TcpListener::bind("127.0.0.77:0").unwrap();
     let url = format!("http://{}/image", listener.local_addr().unwrap());
     drop(listener);
     let error = RemoteImage::open(&url, options()).err().unwrap();
