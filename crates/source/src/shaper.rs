@@ -3,7 +3,7 @@
 use crate::manifest::Shaping;
 use crate::rules::{Rules, Verdict, XattrRules};
 use crate::shape::{Shape, mapped};
-use crate::{Loaded, Notes, file_contexts, whiteouts};
+use crate::{Loaded, Notes, Whiteouts, file_contexts, whiteouts};
 use packfs_core::{
     Contents, ImagePath, Limits, Meta, Meter, NodeId, NodeKind, Owner, Result, Timestamp, Tree, TreeBuilder,
     Xattrs,
@@ -177,6 +177,7 @@ impl<'a> Shaper<'a> {
             return Ok(());
         }
         match (verdict, self.place(path)) {
+            (Verdict::Keep, Some(place)) if self.hides_nothing(&place) => self.note_kept(path),
             (Verdict::Keep, Some(place)) => {
                 self.note_kept(path);
                 let nodes_before = self.builder.node_count();
@@ -195,6 +196,22 @@ impl<'a> Shaper<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Returns true for a whiteout below anything but a directory: where a file replaces a
+    /// directory, umoci marks what was in that, too.
+    fn hides_nothing(&self, place: &ImagePath) -> bool {
+        let is_mark = place.file_name().is_some_and(|name| whiteouts::is_mark_name(name.as_bytes()));
+        if matches!(self.shape.whiteouts, None | Some(Whiteouts::Keep)) || !is_mark {
+            return false;
+        }
+        let mut dir = place.clone();
+        while dir.pop() && !dir.is_root() {
+            if let Some(found) = self.builder.find(&dir) {
+                return !matches!(self.builder.kind(found), NodeKind::Directory);
+            }
+        }
+        false
     }
 
     /// Adds or replaces a hard link to an entry, which may come later.
@@ -353,7 +370,7 @@ pub fn shape_tree(tree: &Tree, contents: Arc<dyn Contents>, shape: &Shape) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packfs_core::Held;
+    use packfs_core::{ContentId, Error, Held};
 
     fn path(text: &str) -> ImagePath {
         ImagePath::parse(text.as_bytes()).unwrap()
@@ -426,6 +443,24 @@ mod tests {
             tree.node(tree.find(&path("usr/bin/dash")).unwrap()).kind,
             NodeKind::File { len: 1, .. }
         ));
+    }
+
+    #[test]
+    fn whiteouts_below_a_file_hide_nothing() {
+        let added = |shape: &Shape| {
+            let mut shaper = Shaper::new(shape).unwrap();
+            let empty = NodeKind::File { len: 0, content: ContentId(0) };
+            let mut add = |at| shaper.add(&path(at), empty.clone(), Meta::default(), Xattrs::new());
+            ["dir", "dir/.wh.a", "dir/b/.wh..wh..opq", "other/.wh.c"]
+                .into_iter()
+                .try_for_each(|at| add(at))?;
+            Ok::<_, Error>(shaper.finish(Arc::new(Held::default()))?.tree)
+        };
+        let tree = added(&Shape { whiteouts: Some(Whiteouts::Overlayfs), ..Shape::default() }).unwrap();
+        let names = ["dir", "other", "other/c"];
+        assert!(names.iter().all(|name| tree.find(&path(name)).is_some()));
+        assert_eq!(tree.node_count(), 1 + names.len() as u32);
+        assert!(added(&Shape::default()).is_err(), "they are files like others");
     }
 
     #[test]

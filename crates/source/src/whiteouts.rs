@@ -68,6 +68,11 @@ pub(crate) fn count_marks(tree: &Tree) -> u64 {
     entries.filter(is_mark).count() as u64
 }
 
+/// Returns true for the name of a mark of AUFS.
+pub(crate) fn is_mark_name(name: &[u8]) -> bool {
+    name.starts_with(WHITEOUT_PREFIX)
+}
+
 /// Returns the name hidden by an AUFS whiteout; `None` for any other file.
 fn hidden_name(tree: &Tree, id: NodeId, name: &[u8]) -> Option<Vec<u8>> {
     let hidden = name.strip_prefix(WHITEOUT_PREFIX)?;

@@ -128,6 +128,9 @@ fn umoci_unpacks_the_tree_that_is_packed() {
     std::fs::remove_file(root.join("etc/b")).unwrap();
     std::fs::write(root.join("new"), "a file").unwrap();
     std::fs::write(root.join("etc/c"), "c").unwrap();
+    // A file in place of a directory: umoci marks what was in that, too.
+    std::fs::remove_dir_all(root.join("replaced")).unwrap();
+    std::fs::write(root.join("replaced"), "a file").unwrap();
     umoci.run(&[&"repack", &"--refresh-bundle", &"--image", &image("v1"), &bundle]);
     std::fs::remove_dir_all(&bundle).unwrap();
     umoci.run(&[&"unpack", &"--image", &image("v1"), &bundle]);
@@ -139,7 +142,8 @@ fn umoci_unpacks_the_tree_that_is_packed() {
 fn fill(root: &Path) {
     std::fs::create_dir_all(root.join("d/e")).unwrap();
     std::fs::create_dir_all(root.join("etc")).unwrap();
-    for name in ["d/x", "d/e/y", "etc/a", "etc/b"] {
+    std::fs::create_dir_all(root.join("replaced")).unwrap();
+    for name in ["d/x", "d/e/y", "etc/a", "etc/b", "replaced/z"] {
         std::fs::write(root.join(name), name).unwrap();
     }
     std::fs::hard_link(root.join("etc/a"), root.join("etc/hard")).unwrap();
