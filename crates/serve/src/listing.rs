@@ -73,7 +73,11 @@ impl Listing {
             return "[".into();
         }
         let title = escape(&format!("/{}", self.path.names().map(shown).collect::<Vec<_>>().join("/")));
-        let parent = if self.path.is_root() { "" } else { "<tr><td colspan=\"4\"><a href=\"../\">../</a></td></tr>\n" };
+        let parent = if self.path.is_root() {
+            ""
+        } else {
+            "<tr><td colspan=\"4\"><a href=\"../\">../</a></td></tr>\n"
+        };
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\

@@ -450,10 +450,8 @@ mod tests {
         let added = |shape: &Shape| {
             let mut shaper = Shaper::new(shape).unwrap();
             let empty = NodeKind::File { len: 0, content: ContentId(0) };
-            let mut add = |at| shaper.add(&path(at), empty.clone(), Meta::default(), Xattrs::new());
-            ["dir", "dir/.wh.a", "dir/b/.wh..wh..opq", "other/.wh.c"]
-                .into_iter()
-                .try_for_each(|at| add(at))?;
+            let add = |at| shaper.add(&path(at), empty.clone(), Meta::default(), Xattrs::new());
+            ["dir", "dir/.wh.a", "dir/b/.wh..wh..opq", "other/.wh.c"].into_iter().try_for_each(add)?;
             Ok::<_, Error>(shaper.finish(Arc::new(Held::default()))?.tree)
         };
         let tree = added(&Shape { whiteouts: Some(Whiteouts::Overlayfs), ..Shape::default() }).unwrap();
