@@ -161,19 +161,21 @@ impl Object {
     }
 
     /// Sends a request and follows redirects. Credentials go only to the host of the URL. The
-    /// challenge of a registry is answered once.
+    /// challenge of a registry is answered once; that of a host behind a redirect never, because it
+    /// would name the place that passwords are sent to.
     pub(crate) fn get(&self, headers: &Headers, deadline: Instant) -> Result<Answer, Failure> {
-        let answer = self.get_redirected(headers, deadline)?;
+        let (answer, is_own) = self.get_redirected(headers, deadline)?;
         match &self.origin {
-            Origin::Registry(origin) if answer.status == 401 && origin.renew(&answer)? => {
+            Origin::Registry(origin) if is_own && answer.status == 401 && origin.renew(&answer)? => {
                 self.counts.round();
-                self.get_redirected(headers, deadline)
+                Ok(self.get_redirected(headers, deadline)?.0)
             }
             _ => Ok(answer),
         }
     }
 
-    fn get_redirected(&self, headers: &Headers, deadline: Instant) -> Result<Answer, Failure> {
+    /// Returns the answer, and true if it comes from the host of the URL.
+    fn get_redirected(&self, headers: &Headers, deadline: Instant) -> Result<(Answer, bool), Failure> {
         // Not in the condition: the lock would last as long as the request.
         let known = self.redirected().clone();
         if let Some(url) = known {
@@ -186,7 +188,7 @@ impl Object {
             let is_stale =
                 answer.as_ref().map_or(true, |it| matches!(it.status, 401 | 403) || it.redirect().is_some());
             if !is_stale {
-                return answer;
+                return answer.map(|answer| (answer, url.origin() == first.origin()));
             }
             *self.redirected() = None;
         }
@@ -197,8 +199,9 @@ impl Object {
             let answer = self.get_once(&url, &all, deadline)?;
             let Some(place) = answer.redirect() else {
                 let is_kept = url != first && matches!(answer.status, 200 | 206);
+                let is_own = url.origin() == first.origin();
                 *self.redirected() = is_kept.then_some(url);
-                return Ok(answer);
+                return Ok((answer, is_own));
             };
             let next = self.next_place(&url, place)?;
             if next.origin() != first.origin() {

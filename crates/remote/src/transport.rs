@@ -5,8 +5,8 @@ use crate::environment::Environment;
 use crate::options::TimeLimits;
 use packfs_core::{Error, Result, ResultExt};
 use std::time::Duration;
-use ureq::Agent;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
+use ureq::{Agent, RequestBuilder};
 use url::Url;
 
 /// Connections kept open for the next requests.
@@ -66,13 +66,10 @@ impl Transport {
         headers: &Headers,
         limit: Duration,
     ) -> std::result::Result<Answer, String> {
-        let request = self.agent.get(url.as_str());
-        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
-        let sent = request.config().timeout_global(Some(limit)).build().call();
-        sent.map(answer).map_err(|error| words(&error))
+        self.send(Method::Get, url, headers, &[], limit)
     }
 
-    /// Sends a request of another method, with a body if the method has one.
+    /// Sends a request, with `body` if its method has one.
     ///
     /// Errors: as [`Transport::get`].
     pub(crate) fn send(
@@ -83,24 +80,22 @@ impl Transport {
         body: &[u8],
         limit: Duration,
     ) -> std::result::Result<Answer, String> {
-        let url_text = url.as_str();
-        let request = match method {
-            Method::Get => return self.get(url, headers, limit),
-            Method::Head => {
-                let request = self.agent.head(url_text);
-                let request =
-                    headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
-                let sent = request.config().timeout_global(Some(limit)).build().call();
-                return sent.map(answer).map_err(|error| words(&error));
-            }
-            Method::Post => self.agent.post(url_text),
-            Method::Put => self.agent.put(url_text),
-            Method::Patch => self.agent.patch(url_text),
+        let url = url.as_str();
+        let sent = match method {
+            Method::Get => with(self.agent.get(url), headers, limit).call(),
+            Method::Head => with(self.agent.head(url), headers, limit).call(),
+            Method::Post => with(self.agent.post(url), headers, limit).send(body),
+            Method::Put => with(self.agent.put(url), headers, limit).send(body),
+            Method::Patch => with(self.agent.patch(url), headers, limit).send(body),
         };
-        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
-        let sent = request.config().timeout_global(Some(limit)).build().send(body);
         sent.map(answer).map_err(|error| words(&error))
     }
+}
+
+/// Adds headers and a time limit to a request.
+fn with<B>(request: RequestBuilder<B>, headers: &Headers, limit: Duration) -> RequestBuilder<B> {
+    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
+    request.config().timeout_global(Some(limit)).build()
 }
 
 fn answer(response: ureq::http::Response<ureq::Body>) -> Answer {

@@ -44,6 +44,11 @@ impl PieceBody {
         PieceBody { first: Some(first), pieces: None, running: None, len, on_fault }
     }
 
+    /// Creates the body of an answer to HEAD, whose length is that of another answer.
+    pub(crate) fn omitted(on_fault: OnFault) -> Self {
+        PieceBody { first: None, pieces: None, running: None, len: None, on_fault }
+    }
+
     /// Creates a body of pieces, of `len` bytes in all if that is known.
     ///
     /// Errors: those of the first piece.

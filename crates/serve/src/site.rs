@@ -104,7 +104,7 @@ impl Site {
         };
         let file = self.image.open_id(id)?;
         let body = if request.method() == Method::HEAD {
-            PieceBody::of_bytes("", Arc::clone(&self.on_fault))
+            PieceBody::omitted(Arc::clone(&self.on_fault))
         } else {
             let pieces = FilePieces { file, at: range.start, end: range.end };
             PieceBody::of_pieces(pieces, Some(range.end - range.start), Arc::clone(&self.on_fault))?
@@ -136,7 +136,7 @@ impl Site {
             return Ok(self.without_content(&wanted, &version, 0));
         }
         let body = if request.method() == Method::HEAD {
-            PieceBody::of_bytes("", Arc::clone(&self.on_fault))
+            PieceBody::omitted(Arc::clone(&self.on_fault))
         } else {
             let (image, options) = (Arc::clone(&self.image), Arc::clone(&self.options));
             let listing = Listing::new(image, options, id, path.clone(), form);

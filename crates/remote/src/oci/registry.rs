@@ -205,7 +205,8 @@ impl Registry {
         )
     }
 
-    /// Sends a request; answers a challenge once. Credentials go to the registry alone.
+    /// Sends a request; answers a challenge of the registry once. Credentials go to it alone, and
+    /// another host does not name the place of tokens.
     pub(crate) fn send(
         &self,
         method: Method,
@@ -214,8 +215,8 @@ impl Registry {
         body: &[u8],
         deadline: Instant,
     ) -> std::result::Result<Answer, Failure> {
+        let is_ours = url.origin() == self.base.origin();
         let attempt = || -> std::result::Result<Answer, Failure> {
-            let is_ours = url.origin() == self.base.origin();
             let mut all = if is_ours { self.authorization()? } else { Headers::new() };
             all.extend(headers.iter().cloned());
             self.counts.request();
@@ -223,7 +224,7 @@ impl Registry {
             self.transport.send(method, url, &all, body, left).map_err(Failure::temporary)
         };
         let answer = attempt()?;
-        if answer.status == 401 && self.authenticate(&answer)? { attempt() } else { Ok(answer) }
+        if is_ours && answer.status == 401 && self.authenticate(&answer)? { attempt() } else { Ok(answer) }
     }
 
     /// Returns the failure for an answer to a request that changes something.

@@ -99,14 +99,20 @@ fn a_token_is_fetched_once_and_kept() {
     assert_eq!(requests[2].header("authorization"), Some("Bearer none"));
 }
 
-#[test]
-fn logins_are_those_of_docker() {
-    let server = registry(noise(1000), guarded);
+/// Returns options with a login for the registry, and the folder that it is in.
+pub fn with_login(server: &RangeServer) -> (tempfile::TempDir, RemoteOptions) {
     let host = server.url("").replace("http://", "");
     let dir = tempfile::tempdir().unwrap();
     let config = format!(r#"{{"auths":{{"{host}":{{"auth":"dXNlcjpzZWNyZXQ="}}}}}}"#);
     std::fs::write(dir.path().join("config.json"), config).unwrap();
     let options = options_with(&[("DOCKER_CONFIG", dir.path().to_str().unwrap())]);
+    (dir, options)
+}
+
+#[test]
+fn logins_are_those_of_docker() {
+    let server = registry(noise(1000), guarded);
+    let (_dir, options) = with_login(&server);
     open_with(&server, &options).unwrap();
     let requests = server.requests();
     assert_eq!(requests[1].header("authorization"), Some("Basic dXNlcjpzZWNyZXQ="));
@@ -120,6 +126,28 @@ fn a_registry_that_refuses_is_asked_no_further() {
     let error = fault(open(&server));
     assert!(error.hints().iter().any(|hint| hint.contains("docker login")), "{:?}", error.hints());
     assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_host_behind_a_redirect_names_no_place_for_passwords() {
+    let blob = noise(50_000);
+    for scheme in ["Basic realm=\"x\"", "Bearer realm=\"http://HOST/token\",service=\"s\""] {
+        let store = RangeServer::with(blob.clone(), move |request| {
+            let challenge = scheme.replace("HOST", request.header("host").unwrap());
+            Reply::Status(401, vec![("WWW-Authenticate", challenge)], String::new())
+        });
+        let to = store.url("/store");
+        let server = registry(blob.clone(), move |request| {
+            let is_blob = request.path.contains("/blobs/");
+            is_blob.then(|| Reply::Status(307, vec![("Location", to.clone())], String::new()))
+        });
+        let (_dir, options) = with_login(&server);
+        let image = open_with(&server, &options).unwrap();
+        assert_eq!(fault(image.layers[0].open()).kind(), ErrorKind::Failed);
+        let asked = store.requests();
+        assert!(!asked.is_empty() && asked.iter().all(|request| request.path == "/store"), "{scheme}");
+        assert!(asked.iter().all(|request| request.header("authorization").is_none()), "{scheme}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Uploads to a registry that loses connections.
 
+use crate::registry::with_login;
 use crate::{noise, options_with};
 use packfs_core::{MemoryImage, Result, Silent};
 use packfs_remote::oci::{Descriptor, Digest, Manifest, OciPlace, OciTarget};
@@ -128,6 +129,26 @@ fn configuration_and_manifest_follow_the_layers() {
     let manifest: serde_json::Value = serde_json::from_slice(manifest).unwrap();
     assert_eq!(manifest["layers"][0]["digest"], layer.digest.to_string());
     assert!(registry.blobs.contains_key(manifest["config"]["digest"].as_str().unwrap()));
+}
+
+#[test]
+fn a_host_of_uploads_names_no_place_for_passwords() {
+    let store = RangeServer::with(vec![], |request| {
+        let realm = format!("Bearer realm=\"http://{}/token\"", request.header("host").unwrap());
+        status(401, vec![("WWW-Authenticate", realm)])
+    });
+    let to = store.url("/upload");
+    let server = RangeServer::with(vec![], move |request| match request.method.as_str() {
+        "HEAD" => status(404, vec![]),
+        _ => status(202, vec![("Location", to.clone())]),
+    });
+    let (_dir, options) = with_login(&server);
+    let url = server.url("/a:v1").replace("http://", "oci://");
+    let target = OciTarget::open(&OciPlace::parse(Path::new(&url)).unwrap(), &options).unwrap();
+    assert!(put(&target, b"x").is_err());
+    let asked = store.requests();
+    assert!(!asked.is_empty() && asked.iter().all(|request| request.path.starts_with("/upload")));
+    assert!(asked.iter().all(|request| request.header("authorization").is_none()));
 }
 
 #[test]
