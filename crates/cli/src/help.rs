@@ -34,6 +34,8 @@ const HEADINGS: [(&str, &[&str]); 8] = [
             "magic",
             "device",
             "ignore-checksum",
+            "root-hash",
+            "trust",
             "offset-a",
             "offset-b",
             "part-a",
@@ -60,7 +62,7 @@ const HEADINGS: [(&str, &[&str]); 8] = [
         ],
     ),
     ("Format", &["format", "option", "kernel", "lossy", "made-at", "whiteouts"]),
-    ("Compression", &["codec", "optimize", "min-gain", "effort", "trust"]),
+    ("Compression", &["codec", "optimize", "min-gain", "effort"]),
     ("Layout", &["order", "trace"]),
     (
         "Metadata",
@@ -109,9 +111,11 @@ const HEADINGS: [(&str, &[&str]); 8] = [
 ];
 
 /// Headings of options that mean something else in one verb.
-const EXCEPTIONS: [(&str, &str, &str); 12] = [
+const EXCEPTIONS: [(&str, &str, &str); 14] = [
     ("pack", "offset", "Output"),
     ("repack", "offset", "Output"),
+    ("repack", "trust", "Compression"),
+    ("verity", "root-hash", "Options"),
     ("pack", "block-size", "Compression"),
     ("plan", "block-size", "Compression"),
     ("plan", "memory", "Options"),

@@ -29,6 +29,11 @@ impl Shape {
         Shape { levels }
     }
 
+    /// Returns the number of levels, 0 for a single block of data.
+    pub(crate) fn level_count(&self) -> usize {
+        self.levels.len()
+    }
+
     /// Returns the number of blocks of all levels.
     pub(crate) fn block_count(&self) -> u64 {
         self.levels.iter().sum()

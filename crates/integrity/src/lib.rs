@@ -22,12 +22,12 @@ pub use algorithm::HashAlgorithm;
 pub use digest::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
 pub use fs_verity::{FsVerityOptions, fs_verity_digest};
 pub use hex::{from_hex, to_hex};
-pub use paths::{public_key_path, recovery_path, signature_path};
+pub use paths::{public_key_path, recovery_path, root_hash_path, signature_path};
 pub use recovery::{
     RecoveryIndex, RecoveryParams, RecoveryState, protect, repair, repair_copy, survey, survey_beside,
 };
 pub use replace::Replacement;
 pub use signature::{NewKeys, SigningKey, VerifyingKey, new_signing_keys};
 pub use verity::{
-    VerityOptions, VerityParams, VerityReport, find_appended, read_verity, verify_verity, write_verity,
+    VerifiedImage, VerityOptions, VerityParams, VerityReport, find_appended, read_verity, verify_verity, write_verity,
 };

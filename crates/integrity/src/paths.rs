@@ -13,6 +13,11 @@ pub fn signature_path(image: &Path) -> PathBuf {
     with_suffix(image, ".minisig")
 }
 
+/// Returns the path of the root hash of an image's hash tree: `IMAGE.roothash`.
+pub fn root_hash_path(image: &Path) -> PathBuf {
+    with_suffix(image, ".roothash")
+}
+
 /// Returns the path of the public key of a secret one: `KEY.pub`.
 pub fn public_key_path(secret_key: &Path) -> PathBuf {
     with_suffix(secret_key, ".pub")

@@ -194,6 +194,7 @@ impl Source {
         };
         let given = match () {
             () if !opening.with.devices.is_empty() => "further devices are",
+            () if opening.is_checked() => "a root hash or its key is",
             () if opening.means_an_image() => "an offset or a magic is",
             () => "a subvolume, snapshot, journal or backing file is",
         };
@@ -206,7 +207,16 @@ impl Source {
 impl OpenOptions {
     /// True if only an image can be opened so.
     fn means_an_image(&self) -> bool {
-        self.offset > 0 || self.magic.is_some()
+        self.offset > 0 || self.magic.is_some() || self.is_checked()
+    }
+
+    /// True if only what belongs to a root hash is read.
+    fn is_checked(&self) -> bool {
+        #[cfg(feature = "integrity")]
+        let is_checked = self.trust.is_given();
+        #[cfg(not(feature = "integrity"))]
+        let is_checked = false;
+        is_checked
     }
 
     /// True if one of several images is chosen.

@@ -75,6 +75,8 @@ pub struct OpenOptions {
     pub(crate) read: ReadOptions,
     #[cfg(feature = "remote")]
     pub(crate) remote: packfs_remote::RemoteOptions,
+    #[cfg(feature = "integrity")]
+    pub(crate) trust: crate::trust::Trust,
     watcher: Watcher,
 }
 
@@ -204,8 +206,12 @@ impl OpenOptions {
     ///
     /// Errors: as [`open`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Opened> {
-        let (image, warnings) = self.bytes_with_warnings(path.as_ref())?;
-        Ok(self.open_image(image)?.within(warnings))
+        #[cfg(feature = "integrity")]
+        let options = &self.with_root_hash_of(path.as_ref())?;
+        #[cfg(not(feature = "integrity"))]
+        let options = self;
+        let (image, warnings) = options.bytes_with_warnings(path.as_ref())?;
+        Ok(options.open_image(image)?.within(warnings))
     }
 
     /// Opens an image that is in memory.
@@ -251,6 +257,8 @@ impl OpenOptions {
             (0, None) => file,
             (offset, len) => Arc::new(SliceImage::new(file, offset, len)?),
         };
+        #[cfg(feature = "integrity")]
+        let image = self.trusted(image)?;
         Ok(match &self.magic {
             None => image,
             Some(magic) => Arc::new(BeginningImage::new(image, magic.clone())),

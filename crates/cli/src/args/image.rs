@@ -72,7 +72,8 @@ impl ImageInput {
     /// Gives up all but the image and what `reach` adds, if that is asked for.
     pub fn enter_sandbox(&self, reach: impl FnOnce(Sandbox) -> Sandbox) -> Result<()> {
         self.sandbox.enter(|sandbox| {
-            let images = [&self.image].into_iter().chain(&self.device).chain(self.nested.files());
+            let beside = self.nested.files(&self.image);
+            let images = [&self.image].into_iter().chain(&self.device).chain(&beside);
             let sandbox = images.fold(sandbox, Sandbox::read);
             // A compressed disk is decoded there.
             let is_compressed = self.options(0).is_compressed(&self.image);

@@ -9,6 +9,7 @@ mod oci;
 mod remote;
 mod sandbox;
 mod text_file;
+mod trust;
 
 pub use coding::{CodingArgs, parse_option};
 pub use image::{ImageInput, patterns};
@@ -19,3 +20,4 @@ pub use oci::OciArgs;
 pub use remote::{RemoteArgs, store};
 pub use sandbox::{SandboxArg, reading};
 pub use text_file::read_text;
+pub use trust::TrustArgs;

@@ -1,9 +1,9 @@
 //! Choice among images nested in each other.
 
-use crate::args::{LayerArgs, RemoteArgs};
+use crate::args::{LayerArgs, RemoteArgs, TrustArgs};
 use crate::out::listed::listed;
 use packfs::OpenOptions;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of every verb that opens an image.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -38,6 +38,9 @@ pub struct NestedArgs {
 
     #[command(flatten)]
     remote: RemoteArgs,
+
+    #[command(flatten)]
+    trust: TrustArgs,
 }
 
 /// First four bytes of an image.
@@ -60,7 +63,8 @@ impl From<Magic> for Vec<u8> {
 impl NestedArgs {
     /// True if no option was given.
     pub fn is_default(&self) -> bool {
-        self.part.is_none() && !self.outer && self.magic.is_none() && self.layers.is_default()
+        let is_whole = self.part.is_none() && !self.outer && self.magic.is_none();
+        is_whole && self.layers.is_default() && !self.is_checked()
     }
 
     /// True if the image is read as something else than it is in its file, or in spite of what it
@@ -69,19 +73,26 @@ impl NestedArgs {
         self.magic.is_some() || self.ignore_checksum || !self.layers.is_default()
     }
 
+    /// True if every block is checked against a root hash while it is read.
+    pub fn is_checked(&self) -> bool {
+        self.trust.is_given()
+    }
+
     /// Returns the same without regard to checksums, for a verb that reports them itself.
     pub fn in_spite_of_checksums(&self) -> Self {
         NestedArgs { ignore_checksum: true, ..self.clone() }
     }
 
-    /// Returns the files beside the image.
-    pub fn files(&self) -> &[PathBuf] {
-        self.layers.files()
+    /// Returns the files that are read beside the image.
+    pub fn files(&self, image: &Path) -> Vec<PathBuf> {
+        let mut files = self.trust.files(image);
+        files.extend_from_slice(self.layers.files());
+        files
     }
 
     /// Opens what was asked for.
     pub fn apply(&self, options: OpenOptions) -> OpenOptions {
-        let options = self.remote.apply(self.layers.apply(options));
+        let options = self.trust.apply(self.remote.apply(self.layers.apply(options)));
         let options = if self.ignore_checksum { options.ignore_checksum() } else { options };
         let options = match self.magic {
             Some(magic) => options.magic(magic),

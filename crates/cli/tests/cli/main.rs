@@ -47,5 +47,6 @@ mod signals;
 mod signing;
 mod targets;
 mod terminal;
+mod trusting;
 mod usage;
 mod verity;

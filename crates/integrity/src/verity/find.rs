@@ -12,7 +12,8 @@ use packfs_core::{Image, Result};
 ///
 /// Errors: `Io`.
 pub fn find_appended(image: &dyn Image) -> Result<Option<(u64, VerityParams)>> {
-    let lens = (9..=16).map(|shift| 1_u32 << shift);
+    // The usual length first: an image may be far away.
+    let lens = [4096].into_iter().chain((9..=16).map(|shift| 1_u32 << shift).filter(|&len| len != 4096));
     for algorithm in HashAlgorithm::ALL {
         for data_block_len in lens.clone() {
             for hash_block_len in lens.clone() {

@@ -7,6 +7,7 @@
 
 mod find;
 mod superblock;
+mod verified;
 mod verify;
 
 use crate::algorithm::{HashAlgorithm, Salted};
@@ -17,6 +18,7 @@ use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 pub use superblock::VerityParams;
+pub use verified::VerifiedImage;
 pub use verify::{VerityReport, verify_verity};
 
 /// Options of a hash tree.

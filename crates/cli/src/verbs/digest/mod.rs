@@ -160,7 +160,8 @@ impl Opts {
         };
         self.sandbox.enter(|sandbox| {
             let sandbox = asked.iter().fold(sandbox, |sandbox, asked| reading(sandbox, &asked.source));
-            self.device.iter().chain(self.nested.files()).fold(sandbox, Sandbox::read)
+            let beside = self.sources.iter().flat_map(|source| self.nested.files(source));
+            self.device.iter().cloned().chain(beside).fold(sandbox, Sandbox::read)
         })?;
         Ok(asked)
     }

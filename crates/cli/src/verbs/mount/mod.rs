@@ -232,6 +232,13 @@ impl Request {
             let error = Error::unsupported("kernel mount", "the kernel cannot open a URL or an OCI image");
             return Err(error.hint("omit --kernel to mount through FUSE"));
         }
+        if self.nested.is_checked() {
+            if !self.settings.is_kernel {
+                return Ok(false);
+            }
+            let error = Error::unsupported("kernel mount", "the kernel checks a root hash below dm-verity only");
+            return Err(error.hint("omit --kernel, or mount what veritysetup open makes"));
+        }
         let opened = self.open()?;
         let format = opened.format().name();
         let settings = &self.settings;

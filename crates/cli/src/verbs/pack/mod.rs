@@ -13,6 +13,7 @@ pub use help::after_long_help;
 pub use report::Document;
 pub use shaping::source_date_epoch;
 
+use crate::args::TrustArgs;
 use crate::out::Outcome;
 use packfs::{BaseCheck, Error, FileImage, Pack, PackOptions, Result, Source};
 use std::path::{Path, PathBuf};
@@ -72,6 +73,9 @@ pub struct Opts {
     base_check: BaseCheckArg,
 
     #[command(flatten)]
+    trust: TrustArgs,
+
+    #[command(flatten)]
     args: PackArgs,
 }
 
@@ -101,7 +105,7 @@ Examples:
 impl Opts {
     /// Packs.
     pub fn run(self) -> Outcome {
-        let Opts { source, rest: mut sources, as_file, merge, base, base_check, args } = self;
+        let Opts { source, rest: mut sources, as_file, merge, base, base_check, trust, args } = self;
         // The parser sees to it that there is one.
         let image = sources.pop().unwrap_or_default();
         sources.insert(0, source);
@@ -126,7 +130,8 @@ impl Opts {
         };
         let base_check = base_check.into();
         args.run(&image, |options, bars| {
-            packing.options(PackOptions { base, base_check, ..options }).run_with(bars)
+            let source = trust.apply(options.source.clone());
+            packing.options(PackOptions { base, base_check, source, ..options }).run_with(bars)
         })
     }
 }
