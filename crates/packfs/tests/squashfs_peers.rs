@@ -73,7 +73,8 @@ fn readers_agree_on_a_debian_root() {
     let folder = tempfile::tempdir().unwrap();
     let expected = snapshot_dir(&debian);
     let loaded = load_dir(&debian, &Shape::default(), &Silent).unwrap();
-    for codec in CODECS {
+    // The fastest levels: readers cannot tell how hard an encoder tried.
+    for codec in ["gzip:1", "lzo:1", "lz4", "xz:0", "zstd:1"] {
         let wish = Wish { codec, block_len: 128 << 10, ..Wish::default() };
         let image = squash(&loaded.tree, &*loaded.contents, wish, folder.path(), codec);
         readers_agree(&image, &expected, &format!("debian {codec}"));
