@@ -64,7 +64,7 @@ impl OpenOptions {
         match &self.trust {
             Trust::Key(key) => {
                 let hash = signed_root_hash(self, key, place)?;
-                Ok(OpenOptions { trust: Trust::RootHash(hash), ..self.clone() })
+                Ok(self.clone().root_hash(hash))
             }
             Trust::All | Trust::RootHash(_) => Ok(self.clone()),
         }
@@ -92,7 +92,8 @@ fn signed_root_hash(options: &OpenOptions, key: &Path, place: &Path) -> Result<V
         return Err(Error::usage(message).hint("its layers are checked by their digests"));
     }
     // What is at the place of the image is not trusted.
-    let plain = OpenOptions { trust: Trust::All, ..options.clone() };
+    let mut plain = options.clone();
+    plain.trust = Trust::All;
     let hash_place = beside(place, root_hash_path);
     let hash_text = text_at(&plain, &hash_place)?;
     let signature = text_at(&plain, &beside(&hash_place, signature_path))?;
