@@ -54,6 +54,22 @@ pub enum LzmaFraming {
     Micro,
 }
 
+/// Longest dictionary of levels 0 to 6 whose length is not given: an encoder needs twelve times as
+/// much memory.
+const LOW_DICT_LEN_MAX: u32 = 2 << 20;
+
+impl LzmaSettings {
+    /// Returns the length of the dictionary of a level. Blocks of a fixed stored length may hold more
+    /// input than usual, which only the highest level looks for.
+    fn usual_dict_len(&self, lens: DictLens) -> u32 {
+        match (self.preset, self.extreme) {
+            (..=6, false) => lens.usual.min(LOW_DICT_LEN_MAX),
+            (9, true) => lens.usual.saturating_mul(2).min(lens.max),
+            _ => lens.usual,
+        }
+    }
+}
+
 impl Settings for LzmaSettings {
     fn parse(options: &mut Options<'_>) -> Result<LzmaSettings, SettingsError> {
         options.read_dictionary()?;
@@ -76,11 +92,15 @@ impl Settings for LzmaSettings {
         dict: Dictionary,
         dict_lens: DictLens,
     ) -> Result<(), SettingsError> {
-        self.dict_len = dict.resolve(LZMA.name, dict_lens, LZMA_DICT_LEN_MIN)?;
         self.framing = match algorithms.contains(&Algorithm::MicroLzma) {
             true => LzmaFraming::Micro,
             false => LzmaFraming::Alone,
         };
+        let dict_lens = match self.framing {
+            LzmaFraming::Micro => DictLens { usual: self.usual_dict_len(dict_lens), ..dict_lens },
+            LzmaFraming::Alone => dict_lens,
+        };
+        self.dict_len = dict.resolve(LZMA.name, dict_lens, LZMA_DICT_LEN_MIN)?;
         Ok(())
     }
 

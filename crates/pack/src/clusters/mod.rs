@@ -58,6 +58,10 @@ impl Kind for Clusters {
         shape::shares_whole(plan, storage, len)
     }
 
+    fn shared_len(plan: &ClusterPlan, storage: ClusterStorage, len: u64) -> u64 {
+        if shape::is_packed(plan, storage, len) { len } else { 0 }
+    }
+
     fn is_compared_as_tail(plan: &ClusterPlan, storage: ClusterStorage, len: u64) -> bool {
         shape::is_compared_as_tail(plan, storage, len)
     }

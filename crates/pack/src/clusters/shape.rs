@@ -111,6 +111,12 @@ pub(super) fn shares_whole(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> 
     matches!(shape(cut, job, len), Shape::Whole { .. })
 }
 
+/// Returns true if the whole file goes to the packed stream, or to clusters of its own if it looks
+/// incompressible.
+pub(super) fn is_packed(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> bool {
+    matches!(shape(cut, job, len), Shape::Whole { .. } | Shape::Stream)
+}
+
 /// Returns the length of the pieces that workers take.
 pub(super) fn piece_len(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64 {
     let stretch = |unit: u64| (crate::spans::SPAN_LEN / unit).max(1) * unit;

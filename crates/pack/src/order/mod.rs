@@ -143,7 +143,7 @@ fn by_likeness<K: Kind>(
     options: &PackOptions,
     progress: &dyn Progress,
 ) -> Result<Sorted<K>> {
-    let (small, others): (Vec<_>, Vec<_>) =
+    let (small, mut others): (Vec<_>, Vec<_>) =
         files.iter().partition(|job| context.shares_whole(job) && !stays(job.node));
     let (mut sorted, starts) = match worthwhile(options.order, context.plan) {
         Order::Path => return Ok(files.to_vec().into()),
@@ -153,7 +153,15 @@ fn by_likeness<K: Kind>(
         }
         Order::Similarity { within } => {
             let within = within.unwrap_or(context.plan.reorder_len);
-            by_similarity(context, &small, within, options, progress)?
+            let (mut sorted, starts) = by_similarity(context, &small, within, options, progress)?;
+            if K::shared_block_len(&context.plan.data).is_none() {
+                // Long files have too few features in common with short ones to lie among them.
+                let is_long = |job: &FileJob<K>| context.shared_len(job) > 0 && !stays(job.node);
+                let (long, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(is_long);
+                sorted.extend(by_similarity(context, &long, within, options, progress)?.0);
+                others = rest;
+            }
+            (sorted, starts)
         }
     };
     sorted.extend(others);
