@@ -29,5 +29,6 @@ pub use recovery::{
 pub use replace::Replacement;
 pub use signature::{NewKeys, SigningKey, VerifyingKey, new_signing_keys};
 pub use verity::{
-    VerifiedImage, VerityOptions, VerityParams, VerityReport, find_appended, read_verity, verify_verity, write_verity,
+    VerifiedImage, VerityOptions, VerityParams, VerityReport, find_appended, read_verity, verify_verity,
+    write_verity,
 };

@@ -184,10 +184,10 @@ pub mod formats {
 pub mod integrity {
     pub use packfs_integrity::{
         DigestFacts, FsVerityOptions, HashAlgorithm, NewKeys, RecoveryIndex, RecoveryParams, RecoveryState,
-        Replacement, SigningKey, TreeDigest, TreeDigests, VerifiedImage, VerifyingKey, VerityOptions, VerityParams,
-        VerityReport, digest_tree, find_appended, from_hex, fs_verity_digest, new_signing_keys, protect,
-        public_key_path, read_verity, recovery_path, repair, repair_copy, root_hash_path, signature_path, survey,
-        survey_beside, to_hex, verify_verity, write_verity,
+        Replacement, SigningKey, TreeDigest, TreeDigests, VerifiedImage, VerifyingKey, VerityOptions,
+        VerityParams, VerityReport, digest_tree, find_appended, from_hex, fs_verity_digest, new_signing_keys,
+        protect, public_key_path, read_verity, recovery_path, repair, repair_copy, root_hash_path,
+        signature_path, survey, survey_beside, to_hex, verify_verity, write_verity,
     };
 }
 

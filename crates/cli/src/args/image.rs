@@ -100,8 +100,9 @@ impl ImageInput {
     pub fn open_up_to(&self, end: Option<u64>, jobs: usize) -> Result<ImageWithStats> {
         let options = self.options(jobs);
         let options = match end {
-            Some(end) => options.len(end.saturating_sub(self.offset)),
-            None => options,
+            // Under a root hash the image ends where its tree begins.
+            Some(end) if !self.nested.is_checked() => options.len(end.saturating_sub(self.offset)),
+            _ => options,
         };
         let opened = options.open(&self.image)?;
         report::opened(&opened);

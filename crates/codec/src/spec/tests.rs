@@ -147,11 +147,13 @@ fn formats_choose_among_framings_and_refuse_codecs_that_they_lack() {
             dict_len: 8 << 20
         })))
     );
-    let dict_len = |text: &str, usual| {
-        match text.parse::<CodecSpec>().unwrap().resolve(&erofs, DictLens { usual, ..lens }) {
-            Ok(Some(CodecSettings::Lzma(lzma))) => lzma.dict_len,
-            other => panic!("{other:?}"),
-        }
+    let dict_len = |text: &str, usual| match text
+        .parse::<CodecSpec>()
+        .unwrap()
+        .resolve(&erofs, DictLens { usual, ..lens })
+    {
+        Ok(Some(CodecSettings::Lzma(lzma))) => lzma.dict_len,
+        other => panic!("{other:?}"),
     };
     let lens_of_levels = ["lzma:6", "lzma:6,extreme", "lzma:9,extreme"].map(|text| dict_len(text, 4 << 20));
     assert_eq!(lens_of_levels, [2 << 20, 4 << 20, 8 << 20]);

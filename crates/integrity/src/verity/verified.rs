@@ -256,8 +256,7 @@ mod tests {
         file.write_all(&data).unwrap();
         let image = FileImage::open(file.path()).unwrap();
         let params = options.params(&image, data.len() as u64).unwrap();
-        let root =
-            write_verity(&image, &params, file.as_file(), data.len() as u64, 1, &Silent).unwrap();
+        let root = write_verity(&image, &params, file.as_file(), data.len() as u64, 1, &Silent).unwrap();
         let mut bytes = Vec::new();
         file.rewind().unwrap();
         file.read_to_end(&mut bytes).unwrap();
@@ -293,8 +292,7 @@ mod tests {
 
     #[test]
     fn every_changed_byte_is_found() {
-        let options =
-            VerityOptions { data_block_len: 512, hash_block_len: 512, ..VerityOptions::default() };
+        let options = VerityOptions { data_block_len: 512, hash_block_len: 512, ..VerityOptions::default() };
         let (bytes, root) = with_tree(40, &options);
         let intact = opened(&bytes, &root);
         for at in (0..bytes.len()).step_by(97) {

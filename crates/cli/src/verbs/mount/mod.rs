@@ -236,7 +236,8 @@ impl Request {
             if !self.settings.is_kernel {
                 return Ok(false);
             }
-            let error = Error::unsupported("kernel mount", "the kernel checks a root hash below dm-verity only");
+            let error =
+                Error::unsupported("kernel mount", "the kernel checks a root hash below dm-verity only");
             return Err(error.hint("omit --kernel, or mount what veritysetup open makes"));
         }
         let opened = self.open()?;
