@@ -38,7 +38,8 @@ fn an_image_is_read_under_its_root_hash() {
         assert_same_files(&fixture.path("rootfs"), &fixture.path("out"));
         std::fs::remove_dir_all(fixture.path("out")).unwrap();
         with(&["check", "--data", "-q", "root.erofs"]).done();
-        with(&["cat", "--sandbox", "root.erofs", "etc/os-release"]).done();
+        let sandboxed = with(&["cat", "--sandbox", "root.erofs", "etc/os-release"]);
+        assert!(sandboxed.stdout.starts_with(b"NAME="), "{}", sandboxed.text());
         with(&["pack", "root.erofs", "other.sqfs", "-q"]).done();
         fixture.run(["diff", "other.sqfs", "rootfs", "-q"]).done();
         with(&["pack", "rootfs", "other.sqfs", "-q"]).failed(2, &["a directory, not an image"]);
