@@ -69,6 +69,7 @@ class Bench:
             (tree / f"noise-{number}").write_bytes(os.urandom(3 << 20))
         for name in ("root.sqfs", "root.erofs"):
             self.run("pack", tree, folder / name, "-q", "--lossy")
+        self.uploads = "s3://BUCKET/KEY is uploaded" in " ".join(self.run("pack", "--help").stdout.split())
 
     def run(self, *words, **variables):
         environment = {**self.environment, **variables}
@@ -98,6 +99,8 @@ class Bench:
             self.check(f"{name}: digest of {image}", self.digest(url, **keys) == self.digest(path) != "")
             run = self.run("cache", "verify", **keys)
             self.check(f"{name}: cache", run.returncode == 0, run)
+            if not self.uploads:
+                continue
             url = f"s3://{BUCKET}/up/{image}"
             run = self.run("pack", self.folder / "tree", url, "-q", "--lossy", **keys)
             self.check(f"{name}: pack to {url}", run.returncode == 0, run)
@@ -110,6 +113,9 @@ class Bench:
             ("no such bucket", ("ls", "s3://none/key"), {}, 1, "no such object"),
             ("no such bucket to write to", ("pack", self.folder / "tree", "s3://none/a.sqfs", "--lossy"), {}, 1, "no such bucket"),
         ):
+            if words[0] == "pack" and not self.uploads:
+                skipped.append(f"{name}: this packfs does not write to S3")
+                continue
             run = self.run(*words, **{**keys, **variables})
             self.check(f"{name}: {what}", run.returncode == code and text in run.stderr, run)
         if name != "moto":  # which signs nothing
