@@ -100,7 +100,7 @@ static ALLOCATOR: packfs::mount::ReportingAllocator = packfs::mount::ReportingAl
 fn main() -> ExitCode {
     exhausted::prepare();
     let args: Vec<_> = std::env::args_os().collect();
-    let failed = names::mount_failure(&args);
+    let mounting = names::mount_tool(&args);
     let args = mount::arguments(args);
     if let Some(tool) = args.first().and_then(|path| names::tool(path)) {
         warn_of_interposer();
@@ -109,10 +109,11 @@ fn main() -> ExitCode {
     let matches = command().get_matches_from(args);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     warn_of_interposer();
-    let code = cli.verb.run().unwrap_or_else(|error| report::failure(&error));
-    match failed {
-        Some(failed) if code != ExitCode::SUCCESS => ExitCode::from(failed),
-        _ => code,
+    match (cli.verb.run(), mounting) {
+        (Ok(code), Some(tool)) if code != ExitCode::SUCCESS => tool.mount_failure(None),
+        (Err(error), Some(tool)) => tool.mount_failure(Some(&error)),
+        (Err(error), None) => report::failure(&error),
+        (Ok(code), _) => code,
     }
 }
 

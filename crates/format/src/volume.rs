@@ -257,6 +257,17 @@ pub trait Volume: Send + Sync {
         Ok(Xattrs::new())
     }
 
+    /// Returns true if the image marks an attribute as the digest of each file.
+    fn records_digests(&self) -> bool {
+        false
+    }
+
+    /// Returns the digest of a file that the image records, as it is stored; `None` without one.
+    fn recorded_digest(&self, id: InodeId) -> Result<Option<Vec<u8>>> {
+        let _ = id;
+        Ok(None)
+    }
+
     /// Calls `visit` for the extents that cover `range` of a file, in file order, first and last
     /// cut to the range. Ends early when `visit` breaks.
     fn extents(

@@ -20,8 +20,12 @@ packfs_names() {
     export PATH
 }
 
-python () {
+# Before image.bbclass makes tasks of the commands in its anonymous function, which stands before
+# those of classes that it inherits late.
+addhandler packfs_names_commands
+packfs_names_commands[eventmask] = "bb.event.RecipePreFinalise"
+python packfs_names_commands () {
     for image_type in d.getVar('PACKFS_TYPES').split():
-        if d.getVar('IMAGE_CMD:' + image_type):
+        if d.getVar('IMAGE_CMD:' + image_type, False):
             d.prependVar('IMAGE_CMD:' + image_type, 'packfs_names; ')
 }

@@ -51,7 +51,8 @@ pub fn run_make(args: &[OsString]) -> Outcome {
     let size = given.text("-B")?.map(block).transpose()?.or(old_block).unwrap_or(65536);
     let level = match given.number::<i32>("-L")?.unwrap_or(9) {
         level @ 0..=9 => u32::try_from(level).unwrap_or(BEST).max(1),
-        _ => SMALLEST,
+        -2 | -1 => SMALLEST,
+        level => return Err(Error::usage(format!("-L: {level} is no compression level from -2 to 9"))),
     };
     let spool = spooled(&source, given.last("-f").map(Path::new))?;
     let source = spool.as_ref().map_or(source.as_path(), |file| file.path());

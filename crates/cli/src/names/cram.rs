@@ -43,6 +43,9 @@ const CHECK: &[Row] = &[
     acts("-x", Takes::One),
 ];
 
+/// Bytes of a name in the superblock.
+const NAME_LEN: usize = 16;
+
 /// Exit codes of fsck.cramfs.
 const UNCORRECTED: u8 = 4;
 
@@ -60,6 +63,15 @@ fn answered(name: &str, given: &Given, rows: &[Row]) -> bool {
     given.has("-V") || given.has("-h")
 }
 
+/// Returns as much of a name as a superblock holds, with a warning if that is not all.
+fn cut(name: &str) -> &str {
+    let kept = &name[..name.floor_char_boundary(NAME_LEN)];
+    if kept.len() < name.len() {
+        anstream::eprintln!("warning: the name is cut to {kept:?}, the {NAME_LEN} bytes that are held");
+    }
+    kept
+}
+
 /// Runs mkfs.cramfs or mkcramfs.
 pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
     let given = parse(&[MAKE], Style::Getopt, args)?;
@@ -69,6 +81,9 @@ pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
     let [dir, image] = &given.operands[..] else {
         return Err(Error::usage(format!("usage: {name} [options] dirname outfile")));
     };
+    if let Err(error) = std::fs::metadata(dir) {
+        return Err(Error::usage(format!("stat of {dir:?} failed: {error}")));
+    }
     let mut options: Vec<(String, String)> = Vec::new();
     let mut set = |name: &str, value: &str| options.push((name.to_owned(), value.to_owned()));
     let host = if cfg!(target_endian = "big") { "big" } else { "little" };
@@ -85,7 +100,7 @@ pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
     if let Some(edition) = given.text("-e")? {
         set("edition", edition);
     }
-    set("name", given.text("-n")?.unwrap_or("Compressed"));
+    set("name", cut(given.text("-n")?.unwrap_or("Compressed")));
     if given.has("-p") {
         set("pad", "512");
     }

@@ -1,8 +1,11 @@
 //! Digests of files as extended attributes, by which Linux 7.0 shares the pages of equal files.
 
 use super::trees;
+use packfs::read::{LoadedVolume, Piece, Wanted};
 use packfs::source::Loaded;
-use packfs::{ContentId, Contents, Error, NodeKind, Progress, Result};
+use packfs::{
+    ContentId, Contents, Error, ErrorKind, Finding, ImagePath, NodeKind, Opened, Progress, Result, Severity,
+};
 use sha2::{Digest, Sha256};
 
 /// Name of the attribute, unless another one is given: Linux does not list it.
@@ -13,6 +16,12 @@ const ALGORITHM: &[u8] = b"sha256:";
 
 /// Bytes read at a time.
 const PART_LEN: u64 = 1 << 20;
+
+/// Zeros of a hole that are hashed at a time.
+const ZEROS_LEN: usize = 64 << 10;
+
+/// Most bytes of a file's holes, which cost no space in an image, but time to hash.
+const HOLES_LEN_MAX: u64 = 1 << 40;
 
 /// Returns the name of the attribute for the value of `--xattr-inode-digest`.
 pub fn name_of(value: &str) -> &str {
@@ -35,6 +44,75 @@ pub fn added(loaded: Loaded, name: &str, progress: &dyn Progress) -> Result<Load
         }
         Ok(true)
     })
+}
+
+/// Compares all files that are not empty with the digests that the image records, and reports those
+/// that differ or cannot be read. Files without a digest are told on standard error.
+///
+/// Errors: `Failed` if the image records no digests; `Io`; `Cancelled`.
+pub fn compared(
+    opened: &Opened,
+    loaded: &LoadedVolume,
+    progress: &dyn Progress,
+    found: &mut dyn FnMut(Finding),
+) -> Result<()> {
+    if !opened.volume().records_digests() {
+        let hint = "mkfs.erofs --xattr-inode-digest records them";
+        return Err(Error::failed("image has no inode digest xattrs").hint(hint));
+    }
+    for (node, &id) in loaded.tree.nodes().zip(&loaded.inodes) {
+        let (node_id, NodeKind::File { len: len @ 1.., .. }) = (node.0, &node.1.kind) else { continue };
+        let path = loaded.tree.path(node_id);
+        match verdict(opened, Wanted { id, len: *len }, &path, progress) {
+            Ok(None) => {}
+            Ok(Some(fault)) => found(finding(&path, fault.to_owned())),
+            Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Cancelled) => return Err(error),
+            Err(error) => found(finding(&path, error.to_string())),
+        }
+    }
+    Ok(())
+}
+
+fn finding(path: &ImagePath, fault: String) -> Finding {
+    Finding { severity: Severity::Error, place: format!("{path:?}"), fault }
+}
+
+/// Returns the fault of a file, if its digest is not the recorded one.
+fn verdict(
+    opened: &Opened,
+    file: Wanted,
+    path: &ImagePath,
+    progress: &dyn Progress,
+) -> Result<Option<&'static str>> {
+    let Some(value) = opened.volume().recorded_digest(file.id)? else {
+        let text = format!("<W> erofs: {path:?}: no digest xattr, skipped");
+        anstream::eprintln!("{}", packfs::printable(&text));
+        return Ok(None);
+    };
+    let Some(recorded) = value.strip_prefix(ALGORITHM).filter(|digest| digest.len() == 32) else {
+        return Ok(Some("unidentified digest xattr"));
+    };
+    let (mut hash, mut holes) = (Sha256::new(), 0_u64);
+    let zeros = [0; ZEROS_LEN];
+    opened.engine().in_file_order(&[file], progress, &mut |_, piece| {
+        match piece {
+            Piece::Data { bytes, .. } => hash.update(&**bytes),
+            Piece::Hole { mut len, .. } => {
+                holes = holes.saturating_add(len);
+                if holes > HOLES_LEN_MAX {
+                    return Err(Error::limit("erofs image", "holes of over 1 TiB in a file, which were not hashed"));
+                }
+                while len > 0 && !progress.cancelled() {
+                    let part = len.min(ZEROS_LEN as u64);
+                    hash.update(zeros.get(..usize::try_from(part).unwrap_or_default()).unwrap_or_default());
+                    len -= part;
+                }
+            }
+            Piece::End => {}
+        }
+        Ok(())
+    })?;
+    Ok((*hash.finalize() != *recorded).then_some("digest MISMATCH"))
 }
 
 fn digest(

@@ -1,7 +1,8 @@
 //! fsck.erofs of erofs-utils 1.9.
 
+use super::digests;
 use super::mkfs_erofs::EROFS_UTILS;
-use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused, size};
+use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, size};
 use super::selected;
 use super::teller::{Form, Teller};
 use super::usage;
@@ -15,8 +16,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-const DIGESTS: &str = "packfs check --data decodes all files, and packfs digest lists digests of them";
-
 const ROWS: &[Row] = &[
     acts("-V --version", Takes::Nothing),
     acts("-h --help", Takes::Nothing),
@@ -28,7 +27,7 @@ const ROWS: &[Row] = &[
     acts("--path", Takes::One),
     acts("--nid", Takes::One),
     acts("--no-sbcrc", Takes::Nothing),
-    refused("--xattr-inode-digest", Takes::Nothing, DIGESTS),
+    acts("--xattr-inode-digest", Takes::Nothing),
     acts("--xattrs", Takes::Nothing),
     acts("--no-xattrs", Takes::Nothing),
     acts("--force", Takes::Nothing),
@@ -127,7 +126,7 @@ pub fn path_of(opened: &Opened, id: InodeId) -> Result<ImagePath> {
 }
 
 /// Checks and extracts; returns the number of faults. Data are decoded where they are extracted,
-/// and with `--extract` alone.
+/// with `--extract` alone, and to be compared with digests.
 fn checked(given: &Given, opened: &Opened, target: Option<&Path>, teller: &Teller) -> Result<u64> {
     let mut count = 0;
     let mut found = |finding: packfs::Finding| {
@@ -155,6 +154,9 @@ fn checked(given: &Given, opened: &Opened, target: Option<&Path>, teller: &Telle
     };
     if target.is_none() && given.has("--extract") {
         check::content(opened.engine(), &loaded, teller, &mut found)?;
+    }
+    if given.has("--xattr-inode-digest") {
+        digests::compared(opened, &loaded, teller, &mut found)?;
     }
     if let Some(target) = target {
         extract(given, opened, loaded, target, teller)?;
@@ -196,7 +198,11 @@ fn extract(
         xattrs: given.switched("--xattrs", "--no-xattrs", false),
         ..UnpackOptions::default()
     };
-    let report = packfs::sink::unpack(opened.engine(), &loaded, target, &options, teller)?;
+    let report = packfs::sink::unpack(opened.engine(), &loaded, target, &options, teller);
+    let report = report.map_err(|error| match error.hints().iter().any(|hint| hint.contains("--existing")) {
+        true => error.hint("--overwrite replaces it"),
+        false => error,
+    })?;
     for row in &report.not_restored {
         anstream::eprintln!("<W> erofs: {}", packfs::printable(&row.to_string()));
     }

@@ -79,6 +79,13 @@ const ROWS: &[Row] = &[
     refused("--vmdk-desc", Takes::One, "layers are merged by packfs pack --merge"),
 ];
 
+/// Lines of help behind the table.
+const HELP: &str = "\
+  -b# sets the block size, 512 to 4096 bytes; -C# the length of clusters
+  -zX[,level=N][,dictsize=N] compresses: lz4, lz4hc, lzma, deflate, libdeflate,
+      zstd; -zX:Y names further compressors for --compress-hints
+  --tar=f packs an archive, --tar=i an index of it, --tar=headerball its headers";
+
 /// Runs mkfs.erofs.
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
@@ -89,9 +96,7 @@ pub fn run(args: &[OsString]) -> Outcome {
     }
     if given.has("-h") {
         print!("Usage: mkfs.erofs [OPTIONS] FILE SOURCE(s)\n\n{}", usage::table(&[ROWS]));
-        println!(
-            "  --tar=f and --tar=i read an archive; codecs: lz4, lz4hc, lzma, deflate, libdeflate, zstd"
-        );
+        println!("\n{HELP}");
         return Ok(ExitCode::SUCCESS);
     }
     Job::new(given)?.run()
@@ -344,7 +349,11 @@ impl Job {
             options.retain(|(name, _)| !matches!(name.as_str(), "inline-tails" | "packed-cluster" | "index"));
         }
         let cluster = given_number(given, "-C")?.unwrap_or(4096);
-        let cluster = u32::try_from(cluster).map_err(|_| Error::usage("-C: not a cluster size"))?;
+        let fits = |cluster: &u32| u64::from(*cluster) >= block && u64::from(*cluster).is_multiple_of(block);
+        let cluster = u32::try_from(cluster).ok().filter(fits).ok_or_else(|| {
+            Error::usage(format!("invalid physical clustersize {cluster}"))
+                .hint(format!("clusters are whole blocks, of {block} bytes"))
+        })?;
         let (seconds, offset) =
             (self.made_at.or(self.epoch).unwrap_or_else(now), given_number(given, "--offset")?);
         Ok(PackOptions {
@@ -362,6 +371,7 @@ impl Job {
 
     fn packed(&self, teller: &Teller) -> Result<PackReport> {
         let mut options = self.options()?;
+        options.check(&self.image)?;
         if self.mode()? == Mode::Image && erofs_layers::are_images(&self.sources) {
             return erofs_layers::merged(&self.given, &self.image, &self.sources, &options, teller);
         }

@@ -53,7 +53,7 @@ mod when;
 pub use verbs::{AsOpts, InstallNamesOpts};
 
 use crate::out::Outcome;
-use packfs::{Error, printable};
+use packfs::{Error, ErrorKind, printable};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind as IoErrorKind;
 use std::path::Path;
@@ -119,12 +119,10 @@ pub fn mount_arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     fuse::arguments(tool.name, rest)
 }
 
-/// Returns the exit code of a mount that fails where a tool that mounts was called; `None` if the
-/// line is refused.
-pub fn mount_failure(args: &[OsString]) -> Option<u8> {
+/// Returns the tool that mounts, if one was called; `None` if the line is refused.
+pub fn mount_tool(args: &[OsString]) -> Option<&'static Tool> {
     let (tool, rest) = mounting(args)?;
-    fuse::arguments(tool.name, rest)?;
-    Some(if tool.name.starts_with('s') { 255 } else { 1 })
+    fuse::arguments(tool.name, rest).map(|_| tool)
 }
 
 /// Returns the tool that mounts, and what stands behind its name.
@@ -144,18 +142,35 @@ impl Tool {
         (self.run)(args).unwrap_or_else(|error| self.failure(&error))
     }
 
+    /// Prints the error of a mount, and returns the exit code; none if it was printed before.
+    pub fn mount_failure(&self, error: Option<&Error>) -> ExitCode {
+        let is_usage = error.is_some_and(|error| error.kind() == ErrorKind::Usage);
+        if let Some(error) = error {
+            self.failure(error);
+        }
+        ExitCode::from(match self.name {
+            "squashfuse" | "snapfuse" if is_usage => 3,
+            "squashfuse" | "squashfuse_ll" | "snapfuse" if !is_usage => 255,
+            _ => 1,
+        })
+    }
+
     fn failure(&self, error: &Error) -> ExitCode {
         if error.io_source().is_some_and(|source| source.kind() == IoErrorKind::BrokenPipe) {
             return ExitCode::from(141);
         }
         anstream::eprintln!("{}: {}", self.name, printable(&error.to_string()));
-        for hint in error.hints() {
+        // Hints at options of packfs do not fit the tool.
+        for hint in error.hints().iter().filter(|hint| !hint.contains("--existing")) {
             anstream::eprintln!("{}: hint: {}", self.name, printable(hint));
         }
         let is_missing = error.io_source().is_some_and(|source| source.kind() == IoErrorKind::NotFound);
         match self.name {
             // It ends with the number of the system's error.
             "dump.erofs" if is_missing => ExitCode::from(254),
+            "mkfs.cramfs" | "mkcramfs" | "fsck.cramfs" if error.kind() == ErrorKind::Usage => {
+                ExitCode::from(16)
+            }
             _ => ExitCode::from(self.failed),
         }
     }

@@ -242,8 +242,7 @@ fn packed(
     };
     let teller = Teller::new(if given.has("--quiet") { Form::Silent } else { Form::Bar });
     let run = || {
-        let (loaded, order) = load(&teller)?;
-        let options = PackOptions {
+        let mut options = PackOptions {
             format: Some("squashfs".into()),
             codec: Some(codec(given)?),
             block_size: Some(block),
@@ -251,9 +250,11 @@ fn packed(
             made_at: MadeAt::Seconds(made_at),
             jobs: given.number::<u16>("--num-jobs")?.map_or(0, usize::from),
             lossy: true,
-            order_file: order.as_ref().map(|file| file.path().to_owned()),
             ..PackOptions::default()
         };
+        options.check(&image)?;
+        let (loaded, order) = load(&teller)?;
+        options.order_file = order.as_ref().map(|file| file.path().to_owned());
         Pack::of_loaded(Arc::new(loaded), &image).options(options).run_with(&teller)
     };
     let result = run().and_then(padded);

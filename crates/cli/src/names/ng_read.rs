@@ -296,6 +296,7 @@ fn unpack(given: &Given, opened: &Opened, path: &ImagePath, teller: &Teller) -> 
             }
         }
     }
+    std::fs::create_dir_all(&target).or_io(|| format!("cannot create directory {target:?}"))?;
     let options = UnpackOptions {
         existing: Existing::Replace,
         owner: if given.has("--chown") { OwnerPolicy::Image } else { OwnerPolicy::Current },

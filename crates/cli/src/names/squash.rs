@@ -188,7 +188,7 @@ pub fn pack_options(given: &Given, exports: bool) -> Result<PackOptions> {
     let block_size = u32::try_from(block).map_err(|_| Error::usage("-b: block sizes are 4K to 1M"))?;
     let mem = given.text("-mem")?.map(|text| size("-mem", text)).transpose()?;
     let offset = given.text("-offset")?.map(|text| size("-offset", text)).transpose()?;
-    Ok(PackOptions {
+    let options = PackOptions {
         format: Some("squashfs".into()),
         codec: Some(codec(given)?),
         block_size: Some(block_size),
@@ -200,7 +200,9 @@ pub fn pack_options(given: &Given, exports: bool) -> Result<PackOptions> {
         keep_going: !given.has("-exit-on-error"),
         lossy: true,
         ..PackOptions::default()
-    })
+    };
+    options.check("")?;
+    Ok(options)
 }
 
 /// A time option: a fixed one, or that of the newest inode.

@@ -300,14 +300,18 @@ impl Job {
 
     fn unpack(&self, opened: &Opened, loaded: &LoadedVolume, teller: &dyn Progress) -> Result<UnpackReport> {
         let is_strict = self.given.has("-strict-errors");
+        let dest = if self.dest.as_os_str().is_empty() { Path::new("/") } else { &self.dest };
+        let replaces = self.given.has("-force");
+        if !replaces {
+            refuse_what_is_there(&loaded.tree, dest)?;
+        }
         let options = UnpackOptions {
-            existing: if self.given.has("-force") { Existing::Replace } else { Existing::Refuse },
+            existing: if replaces { Existing::Replace } else { Existing::Merge },
             xattrs: self.given.switched("-xattrs", "-no-xattrs", true),
             strict: is_strict,
             fail_fast: is_strict,
             ..UnpackOptions::default()
         };
-        let dest = if self.dest.as_os_str().is_empty() { Path::new("/") } else { &self.dest };
         packfs::sink::unpack(opened.engine(), loaded, dest, &options, teller)
     }
 
@@ -369,6 +373,19 @@ impl Job {
         out.flush().or_io(report::cannot_write)?;
         Ok(ExitCode::from(self.code(failed)))
     }
+}
+
+/// Refuses a target that has an entry of the root already; others in it stay.
+fn refuse_what_is_there(tree: &Tree, dest: &Path) -> Result<()> {
+    for entry in tree.entries(NodeId::ROOT) {
+        let place = dest.join(std::ffi::OsStr::from_bytes(entry.name));
+        if place.symlink_metadata().is_ok() {
+            let what = if tree.node(entry.node).is_dir() { "directory" } else { "file" };
+            let error = Error::failed(format!("{what} {place:?} already exists"));
+            return Err(error.hint("-force replaces files, and unpacks into directories that are there"));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the paths of a depth that match.

@@ -26,6 +26,7 @@ mod merging;
 mod mount_channels;
 mod mount_stress;
 mod mounting;
+mod named_faults;
 mod named_layers;
 mod named_packing;
 mod named_reading;

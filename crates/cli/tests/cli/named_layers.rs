@@ -151,6 +151,42 @@ fn digests_of_files_are_those_that_the_tool_verifies() {
 }
 
 #[test]
+fn fsck_erofs_compares_files_with_their_digests() {
+    let check = peer_since("fsck.erofs", "1.9.3");
+    let names = Names::new();
+    std::fs::File::create(names.path("rootfs/hole")).unwrap().set_len(200_000).unwrap();
+    let verify = |line: &str| {
+        let ours = names.ours("fsck.erofs", line);
+        if let Some(check) = &check {
+            let theirs = names.theirs(check, &words(line), None);
+            assert_eq!(ours.code, theirs.code, "{line}\n{}\n{}", ours.stderr, theirs.stderr);
+        }
+        (ours.code, ours.stderr)
+    };
+    for option in ["--xattr-inode-digest", "--xattr-inode-digest=trusted.digest", "--xattr-inode-digest -zlz4"] {
+        let ours = names.ours("mkfs.erofs", &format!("--quiet {option} sums.img rootfs"));
+        assert_eq!(ours.code, Some(0), "{}", ours.stderr);
+        assert_eq!(verify("--xattr-inode-digest sums.img"), (Some(0), String::new()), "{option}");
+        assert_eq!(verify("--xattr-inode-digest --path=/etc sums.img"), (Some(0), String::new()), "{option}");
+        let mut bytes = std::fs::read(names.path("sums.img")).unwrap();
+        let at = bytes.windows(7).position(|word| word == b"sha256:").unwrap();
+        bytes[at + 7] ^= 1;
+        std::fs::write(names.path("sums.img"), &bytes).unwrap();
+        let (code, text) = verify("--xattr-inode-digest sums.img");
+        assert!(code == Some(1) && text.contains("digest MISMATCH"), "{option}\n{text}");
+        assert_eq!(verify("--extract sums.img"), (Some(0), String::new()), "{option}");
+        bytes[at] ^= 1;
+        std::fs::write(names.path("sums.img"), &bytes).unwrap();
+        let (code, text) = verify("--xattr-inode-digest sums.img");
+        assert!(code == Some(1) && text.contains("unidentified digest xattr"), "{option}\n{text}");
+    }
+    let ours = names.ours("mkfs.erofs", "--quiet plain.img rootfs");
+    assert_eq!(ours.code, Some(0), "{}", ours.stderr);
+    let (code, text) = verify("--xattr-inode-digest plain.img");
+    assert!(code == Some(1) && text.contains("no inode digest xattrs"), "{text}");
+}
+
+#[test]
 fn an_empty_folder_to_extract_to_is_refused() {
     let names = Names::new();
     names.fixture.run(["pack", "rootfs", "a.erofs"]).done();

@@ -73,6 +73,14 @@ impl Volume for ErofsVolume {
         }
     }
 
+    fn records_digests(&self) -> bool {
+        self.0.digest_prefix().is_some()
+    }
+
+    fn recorded_digest(&self, id: InodeId) -> Result<Option<Vec<u8>>> {
+        self.0.digest_of(&self.0.raw_inode(id.0)?)
+    }
+
     fn extents(
         &self,
         id: InodeId,

@@ -73,11 +73,35 @@ pub(crate) fn filter_bit(base_index: u8, name: &[u8]) -> u32 {
 impl Reader {
     /// The attributes of an inode.
     pub(crate) fn xattrs_of(&self, raw: &RawInode) -> Result<(Xattrs, XattrFigures)> {
+        let set = self.filled(raw, Set::default())?;
+        Ok((set.xattrs, set.figures))
+    }
+
+    /// Returns the long prefix that the image marks as the whole name of digests of files, if its
+    /// namespace is known.
+    pub(crate) fn digest_prefix(&self) -> Option<&LongPrefix> {
+        let marked = self.geometry.has_compat(EROFS_FEATURE_COMPAT_ISHARE_XATTRS);
+        let index = self.geometry.super_block.ishare_xattr_prefix_id;
+        let prefix = self.prefixes.get(usize::from(index)).filter(|_| marked);
+        prefix.filter(|prefix| prefix.base_index == 0 || short_prefix(prefix.base_index).is_some())
+    }
+
+    /// Returns the value of the attribute that the image marks as the digest of a file.
+    pub(crate) fn digest_of(&self, raw: &RawInode) -> Result<Option<Vec<u8>>> {
+        let Some(prefix) = self.digest_prefix() else { return Ok(None) };
+        let hidden_name = (prefix.base_index == 0).then(|| prefix.infix.clone());
+        let mut set = self.filled(raw, Set { hidden_name, ..Set::default() })?;
+        Ok(match short_prefix(prefix.base_index) {
+            Some(short) => set.xattrs.remove(&[short, &*prefix.infix].concat()),
+            None => set.hidden,
+        })
+    }
+
+    fn filled(&self, raw: &RawInode, mut set: Set) -> Result<Set> {
         let place = raw.place.of("xattrs of the inode");
-        let mut set = Set::default();
         let head_len = size_of::<XattrIbodyHeader>() as u64;
         if raw.xattr_len == 0 {
-            return Ok((set.xattrs, set.figures));
+            return Ok(set);
         }
         let head: XattrIbodyHeader = self.read_struct(raw.xattrs_at(), place)?;
         let shared_count = u64::from(head.h_shared_count);
@@ -108,7 +132,7 @@ impl Reader {
             let stored = self.stored_xattr(at, place)?;
             self.add(&mut set, &stored, place)?;
         }
-        Ok((set.xattrs, set.figures))
+        Ok(set)
     }
 
     /// Returns the address and length of a shared attribute.
@@ -157,7 +181,7 @@ impl Reader {
         let (base, infix) = match (long, index & EROFS_XATTR_LONG_PREFIX) {
             // A name outside of all namespaces, such as that of digests by which kernels share
             // pages: Linux does not show it.
-            (Some(long), _) if long.base_index == 0 => return Ok(()),
+            (Some(long), _) if long.base_index == 0 => return self.add_hidden(set, long, stored, place),
             (Some(long), _) => (long.base_index, &*long.infix),
             (None, 0) => (index, &b""[..]),
             _ => (0, &b""[..]),
@@ -192,6 +216,16 @@ impl Reader {
             return Err(Corruption::Fault { place, fault: "two xattrs of one name" }.into());
         }
         set.xattrs.insert(name, value);
+        Ok(())
+    }
+
+    fn add_hidden(&self, set: &mut Set, long: &LongPrefix, stored: &Stored, place: Place) -> Result<()> {
+        let name = [&*long.infix, &*stored.suffix].concat();
+        if set.hidden.is_none() && set.hidden_name.as_ref() == Some(&name) {
+            let mut value = vec![0; usize::from(stored.entry.e_value_size.get())];
+            self.read_metadata(stored.value_at, &mut value, place)?;
+            set.hidden = Some(value);
+        }
         Ok(())
     }
 
@@ -258,4 +292,8 @@ struct Set {
     figures: XattrFigures,
     names_len: usize,
     values_len: usize,
+    /// Name outside of all namespaces that is wanted.
+    hidden_name: Option<Vec<u8>>,
+    /// Value of the attribute of that name.
+    hidden: Option<Vec<u8>>,
 }

@@ -1,11 +1,12 @@
 //! Options of making an image.
 
+use super::output_format;
 use crate::OpenOptions;
-use packfs_core::{Goal, Limits};
+use packfs_core::{Goal, Limits, Result};
 use packfs_format::PackSettings;
 use packfs_pack::{Effort, Gain, Order, SizeLimit};
 use packfs_source::Shape;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Time at which an image says that it was made. Never the time of packing unless that is chosen:
 /// the same source gives the same bytes.
@@ -138,6 +139,16 @@ impl Default for PackOptions {
 }
 
 impl PackOptions {
+    /// Checks what is for the format of an image, so that wrong options are told before a source is
+    /// read, which may take long. [`crate::Pack::run`] does so, too, unless its source was loaded
+    /// before.
+    ///
+    /// Errors: `Usage`, `Unsupported`.
+    pub fn check(&self, output: impl AsRef<Path>) -> Result<()> {
+        let format = output_format::choose(self.format.as_deref(), output.as_ref(), None)?;
+        format.packer(&self.settings()).map(|_| ())
+    }
+
     /// Returns what the format is told; the time is known once the source is.
     pub(crate) fn settings(&self) -> PackSettings {
         PackSettings {
