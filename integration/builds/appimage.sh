@@ -1,7 +1,9 @@
 #!/bin/sh
 # An AppImage by appimagetool's line: the image behind a runtime. Checked by `unsquashfs -o`, kernel
 # mounts at the offset, and, with RUNTIME (a type-2 runtime), by starting the AppImage itself.
+# APPIMAGETOOL: appimagetool, which then makes one, too.
 . "$(dirname "$0")/common.sh"
+cd "$WORK"
 
 APPDIR=$WORK/App.AppDir
 rm -rf "$APPDIR"
@@ -12,7 +14,7 @@ exec "$(dirname "$0")/usr/bin/app" "$@"
 END
 printf '#!/bin/sh\necho "app started: $*"\n' > "$APPDIR/usr/bin/app"
 chmod 755 "$APPDIR/AppRun" "$APPDIR/usr/bin/app"
-printf '[Desktop Entry]\nName=App\nExec=app\nIcon=app\nType=Application\n' > "$APPDIR/app.desktop"
+printf '[Desktop Entry]\nName=App\nExec=app\nIcon=app\nType=Application\nCategories=Utility;\n' > "$APPDIR/app.desktop"
 cp -r "$ORIGINALS" "$APPDIR/usr/share/doc/" 2> /dev/null || true
 seq 200000 > "$APPDIR/usr/share/doc/numbers"
 find "$APPDIR" -exec touch -h -d @1600000000 {} +
@@ -55,8 +57,33 @@ for driver in "$NAMES/squashfuse" "$ORIGINALS/squashfuse"; do
     umount "$WORK/at"
 done
 if [ "$is_runtime" ]; then
-    "$WORK/ours.AppImage" --appimage-extract-and-run c | grep -q 'app started: c'
-    echo "appimage: started by its runtime"
+    # The runtime reads the image by itself: mounted, unpacked, and unpacked to be started.
+    for side in ours theirs; do
+        "$WORK/$side.AppImage" c | grep -q 'app started: c'
+        "$WORK/$side.AppImage" --appimage-extract-and-run d | grep -q 'app started: d'
+        rm -rf squashfs-root
+        "$WORK/$side.AppImage" --appimage-extract > /dev/null
+        # The runtime sets no times of directories.
+        walk squashfs-root | grep -v '^[^ ]* d ' > "$WORK/$side.extracted"
+    done
+    cmp "$WORK/ours.extracted" "$WORK/theirs.extracted"
+    [ "$("$WORK/ours.AppImage" --appimage-offset)" = "$size" ]
+    echo "appimage: started by its runtime from a FUSE mount, unpacked by it and equal"
+fi
+if [ -n "${APPIMAGETOOL:-}" ]; then
+    # appimagetool itself runs the mksquashfs that is first on PATH.
+    touch -d @1600000000 "$APPDIR/app.png"
+    for side in "$NAMES:ours" "$ORIGINALS:theirs"; do
+        out=$WORK/${side##*:}-tool.AppImage
+        rm -f "$out"
+        PATH=${side%:*}:$PATH ARCH=x86_64 "$APPIMAGETOOL" --runtime-file "$RUNTIME" "$APPDIR" "$out" > "$WORK/log" 2>&1 ||
+            { cat "$WORK/log" >&2; exit 1; }
+        walk_at "$ORIGINALS" "$out" > "$WORK/${side##*:}.walk"
+        [ ! "$is_runtime" ] || "$out" e | grep -q 'app started: e'
+    done
+    cmp "$WORK/ours.walk" "$WORK/theirs.walk"
+    echo "appimage: equal by appimagetool itself; packfs $(stat -c %s "$WORK/ours-tool.AppImage") bytes," \
+        "original $(stat -c %s "$WORK/theirs-tool.AppImage") bytes"
 fi
 echo "appimage: unpacked by both at offset $size and equal, started from both FUSE mounts;" \
     "packfs $(stat -c %s "$WORK/ours.AppImage") bytes, original $(stat -c %s "$WORK/theirs.AppImage") bytes"

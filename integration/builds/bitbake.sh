@@ -14,6 +14,7 @@ cd "$WORK"
 rm -rf layer build rootfs bin
 mkdir -p layer/conf layer/classes build/conf bin/packfs bin/original
 cp -a "$SOURCE" rootfs
+chown -R "$USER_NAME" rootfs
 ln -s "$PACKFS" bin/packfs/packfs
 for tool in mksquashfs mkfs.erofs; do ln -s "$ORIGINALS/$tool" "bin/original/$tool"; done
 
@@ -23,6 +24,7 @@ cp "$OECORE/meta/classes-recipe/image_types.bbclass" "$OECORE/meta/classes-recip
     "$here/../yocto/classes/packfs-names.bbclass" layer/classes/
 : > layer/classes/siteinfo.bbclass
 {
+    echo 'IMAGE_CLASSES ??= ""'
     echo 'inherit_defer image_types ${IMAGE_CLASSES}'
     awk '/^python \(\) \{/ { text = ""; inside = 1 } inside { text = text $0 "\n" } inside && /^}/ { last = text; inside = 0 }
         END { printf "%s", last }' "$OECORE/meta/classes-recipe/image.bbclass"
@@ -38,10 +40,11 @@ LAYERSERIES_COMPAT_tried = "tried"
 LAYERSERIES_CORENAMES = "tried"
 END
 cat > build/conf/bblayers.conf <<END
-BBPATH = "\${TOPDIR}"
+BBPATH = "\${TOPDIR}:$BITBAKE"
 BBFILES = ""
 BBLAYERS = "$WORK/layer"
 END
+printf 'require %s/conf/bitbake.conf\ninclude conf/local.conf\n' "$BITBAKE" > build/conf/bitbake.conf
 # What OpenEmbedded's bitbake.conf says of these variables.
 cat > layer/picture.bb <<'END'
 SUMMARY = "A tree as images"
@@ -74,7 +77,7 @@ python () {
     for kind in d.getVar('IMAGE_FSTYPES').split():
         task = 'do_image_' + kind.replace('-', '_')
         d.setVarFlag(task, 'depends', '')
-        d.setVarFlag(task, 'fakeroot', '')
+        d.delVarFlag(task, 'fakeroot')
 }
 END
 
@@ -91,16 +94,16 @@ CACHE = "\${TMPDIR}/cache"
 BB_SIGNATURE_HANDLER = "noop"
 END
     chown -R "$USER_NAME" build
-    su -s /bin/sh "$USER_NAME" -c "cd '$WORK/build' && export HOME='$WORK/build' BBPATH='$WORK/build' LC_ALL=C.UTF-8 &&
+    su -s /bin/sh "$USER_NAME" -c "cd '$WORK/build' && export HOME='$WORK/build' BBPATH='$WORK/build' LC_ALL=en_US.UTF-8 &&
         PATH='$BITBAKE/bin':\$PATH BB_ENV_PASSTHROUGH_ADDITIONS=SIDE bitbake -c build picture" > "$side.log" 2>&1 ||
         { tail -30 "$side.log" >&2; exit 1; }
 }
 built packfs packfs-names
 built original ''
 for kind in $TYPES; do
-    same_images "${kind%%-*}" "build/deploy-packfs/picture.$kind" "build/deploy-original/picture.$kind"
+    same_images "${kind%%-*}" "$WORK/build/deploy-packfs/picture.rootfs.$kind" "$WORK/build/deploy-original/picture.rootfs.$kind"
     # The task ran packfs, not another tool that it found.
     grep -q packfs_names build/tmp-packfs/work/*/temp/run.do_image_"$(echo "$kind" | tr - _)"
-    echo "bitbake: equal: $kind, packfs $(stat -c %s "build/deploy-packfs/picture.$kind") bytes," \
-        "original $(stat -c %s "build/deploy-original/picture.$kind") bytes"
+    echo "bitbake: equal: $kind, packfs $(stat -c %s "build/deploy-packfs/picture.rootfs.$kind") bytes," \
+        "original $(stat -c %s "build/deploy-original/picture.rootfs.$kind") bytes"
 done
