@@ -1,11 +1,8 @@
 //! Reasons why a test is not passed.
 
 /// Suite, test, and reason.
-const REASONS: [(&str, &str, &str); 9] = [
-    ("erofs-utils", "007", "it needs its helper badlz4, which is built with liblz4"),
-    ("erofs-utils", "016", SLOW),
-    ("erofs-utils", "021", "it looks for `-b#` in the help text"),
-    ("erofs-utils", "023", SLOW),
+const REASONS: [(&str, &str, &str); 6] = [
+    ("erofs-utils", "007", "it tests liblz4 alone"),
     ("erofs-utils", "028", "the kernel lacks shared page caches"),
     (
         "erofs-utils",
@@ -24,8 +21,6 @@ const REASONS: [(&str, &str, &str); 9] = [
     ),
     ("squashfuse", "umount-test.sh", "it looks for the driver's command line among the processes"),
 ];
-
-const SLOW: &str = "it makes random files, and does not end within 120 s on a busy machine";
 
 /// Returns the reason of a test.
 pub fn of(suite: &str, test: &str) -> Option<&'static str> {
