@@ -100,7 +100,10 @@ fn verdict(
             Piece::Hole { mut len, .. } => {
                 holes = holes.saturating_add(len);
                 if holes > HOLES_LEN_MAX {
-                    return Err(Error::limit("erofs image", "holes of over 1 TiB in a file, which were not hashed"));
+                    return Err(Error::limit(
+                        "erofs image",
+                        "holes of over 1 TiB in a file, which were not hashed",
+                    ));
                 }
                 while len > 0 && !progress.cancelled() {
                     let part = len.min(ZEROS_LEN as u64);

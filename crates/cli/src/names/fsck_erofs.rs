@@ -199,10 +199,11 @@ fn extract(
         ..UnpackOptions::default()
     };
     let report = packfs::sink::unpack(opened.engine(), &loaded, target, &options, teller);
-    let report = report.map_err(|error| match error.hints().iter().any(|hint| hint.contains("--existing")) {
-        true => error.hint("--overwrite replaces it"),
-        false => error,
-    })?;
+    let report =
+        report.map_err(|error| match error.hints().iter().any(|hint| hint.contains("--existing")) {
+            true => error.hint("--overwrite replaces it"),
+            false => error,
+        })?;
     for row in &report.not_restored {
         anstream::eprintln!("<W> erofs: {}", packfs::printable(&row.to_string()));
     }

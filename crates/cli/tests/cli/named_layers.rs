@@ -163,7 +163,9 @@ fn fsck_erofs_compares_files_with_their_digests() {
         }
         (ours.code, ours.stderr)
     };
-    for option in ["--xattr-inode-digest", "--xattr-inode-digest=trusted.digest", "--xattr-inode-digest -zlz4"] {
+    for option in
+        ["--xattr-inode-digest", "--xattr-inode-digest=trusted.digest", "--xattr-inode-digest -zlz4"]
+    {
         let ours = names.ours("mkfs.erofs", &format!("--quiet {option} sums.img rootfs"));
         assert_eq!(ours.code, Some(0), "{}", ours.stderr);
         assert_eq!(verify("--xattr-inode-digest sums.img"), (Some(0), String::new()), "{option}");
