@@ -104,8 +104,8 @@ fn signed_root_hash(options: &OpenOptions, key: &Path, place: &Path) -> Result<V
     })
 }
 
-/// Returns the place of a file beside that of an image; the query of a URL stays at its end. Keys of
-/// object stores may contain its letters.
+/// Returns the place of a file beside that of an image; the query of a URL stays at its end. Keys
+/// of object stores may contain its letters.
 fn beside(place: &Path, named: fn(&Path) -> PathBuf) -> PathBuf {
     let has_query = url_scheme(place).is_some_and(|scheme| !scheme.eq_ignore_ascii_case("s3"));
     let Some(text) = place.to_str().filter(|_| has_query) else { return named(place) };

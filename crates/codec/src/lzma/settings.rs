@@ -59,8 +59,8 @@ pub enum LzmaFraming {
 const LOW_DICT_LEN_MAX: u32 = 2 << 20;
 
 impl LzmaSettings {
-    /// Returns the length of the dictionary of a level. Blocks of a fixed stored length may hold more
-    /// input than usual, which only the highest level looks for.
+    /// Returns the length of the dictionary of a level. Blocks of a fixed stored length may hold
+    /// more input than usual, which only the highest level looks for.
     fn usual_dict_len(&self, lens: DictLens) -> u32 {
         match (self.preset, self.extreme) {
             (..=6, false) => lens.usual.min(LOW_DICT_LEN_MAX),

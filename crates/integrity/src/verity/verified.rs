@@ -21,8 +21,8 @@ const KEPT_LEN: usize = 4 << 20;
 
 /// An image that returns only bytes that belong to a root hash.
 ///
-/// Its length is that of the data that the tree covers. A read fails with `Corrupt` if a block of it
-/// is not what was hashed.
+/// Its length is that of the data that the tree covers. A read fails with `Corrupt` if a block of
+/// it is not what was hashed.
 pub struct VerifiedImage {
     image: Arc<dyn Image>,
     params: VerityParams,
@@ -69,8 +69,8 @@ impl Kept {
 impl VerifiedImage {
     /// Takes an image with a hash tree at its end, and the root hash that it must have.
     ///
-    /// Errors: `Failed` if there is no tree, `Usage` if the root hash has the length of another hash
-    /// function, `Io`.
+    /// Errors: `Failed` if there is no tree, `Usage` if the root hash has the length of another
+    /// hash function, `Io`.
     pub fn new(image: Arc<dyn Image>, root_hash: &[u8]) -> Result<Self> {
         let Some((at, params)) = find_appended(&*image)? else {
             let error = Error::failed(format!("cannot check {}: no hash tree at its end", image.name()));

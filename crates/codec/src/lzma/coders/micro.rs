@@ -10,8 +10,8 @@ use crate::{EncodeError, Encoder, Fit, FitEncoder};
 /// stream.
 const DST_LEN_MIN: usize = 6;
 
-/// The dictionary is at most so many times as long as the output, because few outputs hold more input,
-/// and the encoder clears tables as long as the dictionary for each of them.
+/// The dictionary is at most so many times as long as the output. Few outputs hold more input, and
+/// the encoder clears tables as long as the dictionary for each of them.
 const DICT_FACTOR: usize = 8;
 
 /// Encodes MicroLZMA blocks.

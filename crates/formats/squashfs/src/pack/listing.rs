@@ -83,8 +83,8 @@ pub(crate) fn write_listing(
         rest = later;
     }
     listing.len = table.stream_len() - stream_start;
-    // An index lies behind the inode, so a search reads a block of inodes for it. In a listing of two
-    // blocks that costs more reads than starting at the first.
+    // An index lies behind the inode, so a search reads a block of inodes for it. In a listing of
+    // two blocks that costs more reads than starting at the first.
     if listing.len <= SQUASHFS_METADATA_SIZE as u64 {
         listing.index.clear();
         listing.index_count = 0;
