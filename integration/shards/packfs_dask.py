@@ -26,7 +26,7 @@ def final_as_value(work, index, *args):
 
 def pack_all(args, work=shards.pack_shard):
     """Packs all shards as tasks, and yields their documents in the order they finish."""
-    cluster = args.address or LocalCluster(threads_per_worker=1, dashboard_address=None)
+    cluster = args.address or LocalCluster(n_workers=args.workers, threads_per_worker=1, dashboard_address=None)
     with Client(cluster) as client:
         client.upload_file(shards.__file__)
         tasks = [client.submit(final_as_value, work, index, args.packfs, args.plan, args.to, args.jobs,

@@ -20,7 +20,7 @@ IN_FLIGHT = 1000
 
 def pack_all(args, work=shards.pack_shard):
     """Packs all shards as tasks, and yields their documents in the order they finish."""
-    ray.init(address=args.address, runtime_env={"py_modules": [shards.__file__]})
+    ray.init(address=args.address, num_cpus=args.workers, runtime_env={"py_modules": [shards.__file__]})
     task = ray.remote(num_cpus=args.jobs, max_retries=shards.RETRIES, retry_exceptions=[shards.TransientError])(work)
     waiting, running = shards.largest_first(args.plan)[::-1], []
     while waiting or running:

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Tries an engine on this machine: one worker dies, one task raises, one shard is packed twice.
 
-    python3 test_packfs.py ray|dask PACKFS DIR
+    python3 test_packfs.py ray|dask|processes PACKFS DIR
 
 The merged image must have the same bytes as the one that the command line makes of the same plan.
+The engine `processes` is this program's own, and needs no package.
 """
 
 import argparse
+import concurrent.futures
+import concurrent.futures.process
 import filecmp
 import importlib
 import os
@@ -36,8 +39,22 @@ def troubled(index, packfs, plan, store, jobs):
     return document
 
 
+def pack_in_processes(args, work):
+    """Does what engines do: tries a task again if its worker dies, or raises what a retry may not have."""
+    for index in shards.largest_first(args.plan):
+        for tries_left in range(shards.RETRIES, -1, -1):
+            with concurrent.futures.ProcessPoolExecutor(1) as pool:
+                try:
+                    yield pool.submit(work, index, args.packfs, args.plan, args.to, args.jobs).result()
+                    break
+                except (shards.TransientError, concurrent.futures.process.BrokenProcessPool):
+                    if not tries_left:
+                        raise
+
+
 def main():
-    engine = importlib.import_module(f"packfs_{sys.argv[1]}")
+    engine = sys.argv[1]
+    pack_all = pack_in_processes if engine == "processes" else importlib.import_module(f"packfs_{engine}").pack_all
     packfs, source = (str(pathlib.Path(path).absolute()) for path in sys.argv[2:4])
     with tempfile.TemporaryDirectory() as folder:
         path = lambda name: os.path.join(folder, name)
@@ -46,11 +63,16 @@ def main():
         for index in range(8):
             run("pack-shard", path("plan"), str(index), "--to", path("plain"), "-q")
         run("merge", path("plan"), "--from", path("plain"), "-o", path("plain.sqfs"), "-q")
-        args = argparse.Namespace(packfs=packfs, plan=path("plan"), to=path("store"), jobs=1, address=None)
-        done = list(engine.pack_all(args, work=troubled))
+        args = argparse.Namespace(packfs=packfs, plan=path("plan"), to=path("store"), jobs=1, address=None, workers=2)
+        done = list(pack_all(args, work=troubled))
         assert sorted(shard["shard"] for shard in done) == list(range(8)), done
         run("merge", path("plan"), "--from", path("store"), "-o", path("engine.sqfs"), "-q")
         assert filecmp.cmp(path("plain.sqfs"), path("engine.sqfs"), shallow=False)
+        try:
+            shards.pack_shard(99, packfs, args.plan, args.to, 1)
+            raise AssertionError("there is no shard 99")
+        except shards.FinalError as error:
+            assert "0 to 7" in str(error), error
         print("same image:", os.path.getsize(path("engine.sqfs")), "bytes")
 
 
