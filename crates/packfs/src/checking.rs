@@ -35,13 +35,13 @@ impl Findings {
     }
 
     /// Adds a finding about the whole image.
-    fn note(&mut self, severity: Severity, fault: String) {
+    pub(crate) fn note(&mut self, severity: Severity, fault: String) {
         self.add(Finding { severity, place: "image".into(), fault });
     }
 
     /// An image so damaged that the check could not go on is a finding like others; everything else
     /// is an error.
-    fn or_finding<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
+    pub(crate) fn or_finding<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
         match outcome {
             Ok(value) => Ok(Some(value)),
             Err(error) if error.kind() == ErrorKind::Corrupt => {

@@ -3,7 +3,7 @@
 
 use crate::cuts::{Cut, SHARDS_MAX, Shards};
 use crate::{Recipe, TOOL_VERSION, entry, json, list, read_list};
-use packfs_core::{Error, Result, ResultExt};
+use packfs_core::{Error, ErrorKind, Result, ResultExt};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;
@@ -110,10 +110,14 @@ impl Plan {
             .or_io(cannot)
             .map_err(|error| error.hint("packfs plan SRC --shards 32G --out PLAN makes a plan"))?;
         file.take(LEN_MAX).read_to_end(&mut text).or_io(cannot)?;
-        let plan: Plan = json::parse("plan", &text).map_err(|error| error.at(format!("{path:?}")))?;
-        let plan = Plan { folder: folder.to_owned(), ..plan };
-        plan.check().map_err(|error| error.at(format!("{path:?}")))?;
-        Ok(plan)
+        let checked = json::parse("plan", &text).and_then(|plan: Plan| plan.check().map(|()| plan));
+        let plan = checked.map_err(|error| match error.kind() {
+            ErrorKind::Corrupt => {
+                error.at(format!("{path:?}")).hint("a plan is never changed; make it again")
+            }
+            _ => error.at(format!("{path:?}")),
+        })?;
+        Ok(Plan { folder: folder.to_owned(), ..plan })
     }
 
     fn check(&self) -> Result<()> {

@@ -56,6 +56,7 @@ pub struct Planning<'a> {
 pub fn plan(planning: Planning<'_>, progress: &dyn Progress) -> Result<Plan> {
     let source = planning.source.canonicalize().or_io(|| format!("cannot open {:?}", planning.source))?;
     let folder = temporary_beside(planning.output)?;
+    warn_within(&source, folder.path(), &planning.recipe, progress);
     let mut survey = Survey { sorter: Sorter::new(folder.path(), planning.memory), weight: 0, unreadable: 0 };
     let mut prober = Prober::new(&source)?;
     match planning.input {
@@ -107,6 +108,17 @@ pub fn plan(planning: Planning<'_>, progress: &dyn Progress) -> Result<Plan> {
     };
     publish(&plan, folder)?;
     Ok(plan)
+}
+
+/// Warns of a plan in its own source, whose directory changes by it, unless it may be excluded.
+fn warn_within(source: &Path, folder: &Path, recipe: &Recipe, progress: &dyn Progress) {
+    let is_within = folder.canonicalize().is_ok_and(|folder| folder.starts_with(source));
+    if is_within && recipe.exclude.is_empty() && !recipe.one_file_system {
+        progress.warn(&format!(
+            "the plan lies in {source:?}, which it changes: the shard of this directory cannot be packed. Write \
+             the plan and the shards to a place outside of it"
+        ));
+    }
 }
 
 /// Returns a new folder beside another, with a temporary name.

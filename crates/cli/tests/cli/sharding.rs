@@ -85,7 +85,8 @@ fn a_changed_source_has_an_exit_code_of_its_own() {
         std::fs::remove_file(fixture.path("rootfs/usr/share/doc").join(format!("{number:02}"))).unwrap();
     }
     let changed = fixture.run(["pack-shard", "plan", "2", "--to", "store", "--json"]);
-    changed.failed(5, &["16 of its entries", "\"usr/share/doc/25\" (missing)", "and ", " more", "--like"]);
+    let hint = "rootfs --like plan --out NEW plans again";
+    changed.failed(5, &["16 of its entries", "\"usr/share/doc/25\" (missing)", "and ", " more", hint]);
     let document: serde_json::Value = serde_json::from_slice(&changed.stdout).unwrap();
     assert_eq!(document["state"], "changed");
     assert!(document["changes"].as_array().unwrap().len() > 11, "{document}");
@@ -97,6 +98,7 @@ fn a_changed_source_has_an_exit_code_of_its_own() {
 #[test]
 fn wrong_requests_name_what_is_wrong() {
     let fixture = packed();
+    fixture.run(["pack-shard", "plan", "x", "--to", "store"]).code.filter(|&code| code == 2).unwrap();
     fixture.run(["pack-shard", "plan", "3", "--to", "store"]).failed(2, &["no shard 3", "0 to 2"]);
     fixture.run(["pack-shard", "rootfs", "0", "--to", "store"]).failed(1, &["plan.json", "packfs plan"]);
     fixture.run(["merge", "plan", "-o", "m.sqfs"]).failed(2, &["store is not given", "--from STORE"]);
@@ -110,6 +112,40 @@ fn wrong_requests_name_what_is_wrong() {
     fixture.run_with_input(list, b"etc\nnone\n").failed(1, &["\"none\"", "--list-format find"]);
     fixture.run_with_input(list, b"").failed(2, &["no entries"]);
     fixture.run_with_input(list, b"etc\nusr/bin/tool\n").done();
+}
+
+#[test]
+fn a_plan_in_its_own_source_is_warned_of() {
+    let fixture = fixture();
+    let run = fixture.run(["plan", "rootfs", "--shards", "2", "--out", "rootfs/plan", "-q"]);
+    assert!(
+        run.code == Some(0) && run.stderr.contains("lies in") && run.stderr.contains("outside"),
+        "{}",
+        run.stderr
+    );
+    let excluded = ["plan", "rootfs", "--shards", "2", "--out", "rootfs/other", "-q", "--exclude", "/other"];
+    fixture.run(excluded).done();
+}
+
+#[test]
+fn damaged_sidecars_and_plans_tell_what_to_do() {
+    let fixture = packed();
+    let sidecar = std::fs::read_dir(fixture.path("store")).unwrap().map(|entry| entry.unwrap().path());
+    let sidecar = sidecar.into_iter().find(|path| path.extension().unwrap() == "json").unwrap();
+    for garbage in [&b"garbage"[..], &[0; 70_000]] {
+        std::fs::write(&sidecar, garbage).unwrap();
+        fixture.run(MERGE).failed(3, &["1 of 3 shards are damaged", "packfs pack-shard plan "]);
+        let run = ["0", "1", "2"].map(|index| fixture.run(pack_shard(index, "store")));
+        assert!(
+            run.iter().all(|run| run.code == Some(0)) && run.iter().any(|run| run.stderr.contains("again"))
+        );
+        fixture.run(MERGE).done();
+    }
+    let text = String::from_utf8(fixture.bytes("plan/plan.json")).unwrap();
+    for edited in [text.replace("gzip:1", "gzip:9"), text.replace('{', "")] {
+        std::fs::write(fixture.path("plan/plan.json"), edited).unwrap();
+        fixture.run(MERGE).failed(3, &["plan.json", "make it again"]);
+    }
 }
 
 #[test]
@@ -178,6 +214,20 @@ fn the_job_for_slurm_packs_and_merges() {
     let run = Run::of(command.output().unwrap());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     fixture.run(["verify", "plan", "--from", "store", "--image", "merged.sqfs", "-q"]).done();
+}
+
+/// What the programs for Ray and Dask share, with an engine of processes.
+#[test]
+fn tasks_of_engines_that_fail_are_tried_again() {
+    let fixture = fixture();
+    let test = concat!(env!("CARGO_MANIFEST_DIR"), "/../../integration/shards/test_packfs.py");
+    let mut command = Command::new("python3");
+    command.args(["-B", test, "processes", env!("CARGO_BIN_EXE_packfs")]).arg(fixture.path("rootfs"));
+    let Ok(output) = command.env_remove("SOURCE_DATE_EPOCH").output() else {
+        return skip("python3 is not installed");
+    };
+    let run = Run::of(output);
+    assert!(run.code == Some(0) && run.text().contains("same image"), "{}", run.stderr);
 }
 
 /// Calls that change files, or give them names.

@@ -14,7 +14,7 @@ pub use packfs_shards::{
 pub use packfs_source::{ChangeKind, ListedChange};
 pub use verify::{ShardState, VerifiedImage, VerifiedShard, verify_merged, verify_shard};
 
-use packfs_core::{Image, Progress, Result};
+use packfs_core::{ErrorKind, Image, Progress, Result};
 use packfs_shards::{digest_of, ends_of};
 
 /// Plans the shards of a directory, after a check of the options that all of them get.
@@ -59,8 +59,12 @@ fn stored(
     progress: &dyn Progress,
 ) -> Result<Stored> {
     let name = plan.name_of(shard);
-    let Some(text) = store.get(&sidecar_object(&name), SIDECAR_LEN_MAX)? else { return Ok(Stored::Missing) };
-    let sidecar = match Sidecar::parse(&text, plan, shard) {
+    let text = match store.get(&sidecar_object(&name), SIDECAR_LEN_MAX) {
+        Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
+        text => text.transpose(),
+    };
+    let Some(text) = text else { return Ok(Stored::Missing) };
+    let sidecar = match text.and_then(|text| Sidecar::parse(&text, plan, shard)) {
         Ok(sidecar) => sidecar,
         Err(error) => return Ok(Stored::Damaged(error.to_string())),
     };

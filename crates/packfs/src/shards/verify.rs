@@ -1,9 +1,10 @@
 //! Verifies shards, each for itself, and the names and metadata of the merged image.
 
 use super::{Stored, shard_object, stored};
+use crate::check::Findings;
 use crate::{OpenOptions, Opened};
-use packfs_core::{Error, ErrorKind, Progress, Result, WithoutWarnings};
-use packfs_format::{Finding, InodeKind, Severity};
+use packfs_core::{Error, ErrorKind, Progress, Result};
+use packfs_format::{InodeKind, Severity};
 use packfs_shards::{Plan, Store, read_list};
 use std::path::Path;
 
@@ -62,41 +63,35 @@ pub fn verify_shard(
     }
     let object = shard_object(&plan.name_of(shard));
     let Some(image) = store.open(&object)? else { return Ok(result(ShardState::Missing, Vec::new())) };
-    let mut faults = Faults::default();
-    let checked = OpenOptions::new().jobs(jobs).open_image(image).and_then(|opened| {
-        opened.volume().check(&mut |finding| faults.add(&finding))?;
-        let loaded = opened.load(&WithoutWarnings(progress))?;
-        crate::check::content(opened.engine(), &loaded, progress, &mut |finding| faults.add(&finding))
-    });
-    faults.note(checked.map(|_| ()))?;
+    let mut found = Findings::default();
+    match OpenOptions::new().jobs(jobs).open_image(image) {
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            found.note(Severity::Error, error.to_string())
+        }
+        opened => {
+            if let Some(opened) = found.or_finding(opened)? {
+                opened.check(true, progress, &mut found)?;
+            }
+        }
+    }
+    let faults = Faults::of(&found);
     let state = if faults.0.is_empty() { ShardState::Sound } else { ShardState::Damaged };
     Ok(result(state, faults.0))
 }
 
-#[derive(Default)]
+/// Faults in words.
 struct Faults(Vec<String>);
 
 impl Faults {
-    fn add(&mut self, finding: &Finding) {
-        if finding.severity == Severity::Error {
-            self.push(format!("{}: {}", finding.place, finding.fault));
-        }
+    fn of(found: &Findings) -> Self {
+        let errors = found.findings.iter().filter(|finding| finding.severity == Severity::Error);
+        let words = errors.map(|finding| format!("{}: {}", finding.place, finding.fault));
+        Faults(words.take(FAULTS_MAX).collect())
     }
 
     fn push(&mut self, fault: String) {
         if self.0.len() < FAULTS_MAX {
             self.0.push(fault);
-        }
-    }
-
-    /// Takes the error of a damaged image as a fault; returns others.
-    fn note(&mut self, checked: Result<()>) -> Result<()> {
-        match checked {
-            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
-                self.push(error.to_string());
-                Ok(())
-            }
-            checked => checked,
         }
     }
 }
@@ -121,9 +116,9 @@ pub fn verify_merged(
     progress: &dyn Progress,
 ) -> Result<VerifiedImage> {
     let opened = OpenOptions::new().jobs(jobs).open(image)?;
-    let mut faults = Faults::default();
-    let checked = opened.volume().check(&mut |finding| faults.add(&finding));
-    faults.note(checked)?;
+    let mut found = Findings::default();
+    opened.check(false, progress, &mut found)?;
+    let mut faults = Faults::of(&found);
     let mut entries = 0;
     for (index, shard) in plan.shards.iter().enumerate() {
         for listed in read_list(&plan.list_path(index), &shard.list_sha256)? {

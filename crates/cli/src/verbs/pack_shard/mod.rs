@@ -35,7 +35,7 @@ pub struct Opts {
     plan: PathBuf,
 
     /// Number of the shard, from 0
-    #[arg(value_name = "N")]
+    #[arg(value_name = "N", value_parser = parse_index)]
     index: usize,
 
     /// Write to this store, a directory; created if missing
@@ -86,6 +86,10 @@ enum Style {
     Json,
 }
 
+fn parse_index(typed: &str) -> Result<usize, String> {
+    typed.parse().map_err(|_| "the number of a shard is expected, from 0".into())
+}
+
 const EXAMPLES: &str = "\
 Examples:
   packfs pack-shard plan 7 --to /shared/store
@@ -116,7 +120,7 @@ impl Opts {
             bars.finish();
             match outcome {
                 ShardOutcome::Done(packed) => self.tell(&packed).map(|()| ExitCode::SUCCESS),
-                ShardOutcome::Changed(changes) => self.tell_changes(&changes),
+                ShardOutcome::Changed(changes) => self.tell_changes(&plan, &changes),
             }
         })
     }
@@ -142,7 +146,8 @@ impl Opts {
         out.finish()
     }
 
-    fn tell_changes(&self, changes: &[ListedChange]) -> Outcome {
+    fn tell_changes(&self, plan: &Plan, changes: &[ListedChange]) -> Outcome {
+        let (source, plan) = (plan.source.display(), plan.folder.display());
         let (index, count) = (self.index, changes.len() as u64);
         let named = changes.iter().take(CHANGES_MAX);
         let named: Vec<String> =
@@ -156,8 +161,9 @@ impl Opts {
             "cannot pack shard {index}: {entries} changed since planning: {}{more}",
             named.join(", ")
         );
-        let error =
-            Error::failed(what).hint("packfs plan --like PLAN plans again, and keeps unchanged shards");
+        let error = Error::failed(what).hint(format!(
+            "packfs plan {source} --like {plan} --out NEW plans again, and keeps unchanged shards"
+        ));
         report::failure(&error);
         if self.answering.json {
             let changes = changes.iter().map(Change::from).collect();
