@@ -216,7 +216,7 @@ fn the_job_for_slurm_packs_and_merges() {
     fixture.run(["verify", "plan", "--from", "store", "--image", "merged.sqfs", "-q"]).done();
 }
 
-/// What the programs for Ray and Dask share, with an engine of processes.
+/// The common part of the programs for Ray and Dask, with an engine of processes.
 #[test]
 fn tasks_of_engines_that_fail_are_tried_again() {
     let fixture = fixture();
