@@ -175,7 +175,7 @@ impl VerifiedImage {
         let missing = self.missing(first..first + count);
         if missing.len() > 1 || (missing.len() == 1 && count > 1) {
             let hashes = missing.into_iter().map(|place| self.hash_range(place));
-            let ranges: Vec<_> = hashes.chain([start..start + buf.len() as u64]).collect();
+            let ranges: Vec<_> = hashes.chain(std::iter::once(start..start + buf.len() as u64)).collect();
             self.image.will_read(&ranges);
         }
         self.image.read_exact_at(start, buf)?;
