@@ -19,9 +19,9 @@ NotADirectoryError, and others of Python, and Error with its subclasses CorruptI
 LimitExceeded. Wrong arguments are ValueError and TypeError.
 """
 
-from ._image import Entry, File, Image, open
+from ._image import File, Image, open
 from ._jobs import Progress, check, digest, merge, pack
-from ._packfs import CorruptImage, Error, LimitExceeded, UnsupportedImage
+from ._packfs import CorruptImage, Entry, Error, LimitExceeded, UnsupportedImage
 
 __all__ = [
     "CorruptImage",

@@ -112,7 +112,8 @@ class Image:
     @property
     def counters(self) -> dict[str, int]:
         """Statistics of reading since the image was opened, with the keys of ``packfs --stats``."""
-        return json.loads(self._raw.counters())
+        counters: dict[str, int] = json.loads(self._raw.counters())
+        return counters
 
     def stat(self, path: PathLike | Entry, *, follow_symlinks: bool = True) -> Entry:
         """Returns the metadata of a path.
@@ -247,7 +248,7 @@ class Image:
         file = File(self._raw.open(path), os.fspath(path))
         if mode == "rb":
             return file
-        return io.TextIOWrapper(file, encoding=encoding, errors=errors)  # type: ignore[type-var]
+        return io.TextIOWrapper(file, encoding=encoding, errors=errors)
 
     def positions(self, paths: Iterable[PathLike | Entry]) -> list[int]:
         """Returns the offset in the image of the first byte of each file, to read files in this order.

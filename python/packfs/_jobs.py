@@ -151,7 +151,7 @@ def pack(
         if "mtime" not in given:
             given.setdefault("clamp_mtime", epoch)
     contents = dict(source) if isinstance(source, Mapping) else source
-    return json.loads(_packfs.pack(contents, output, given, _told(progress)))
+    return _report(_packfs.pack(contents, output, given, _told(progress)))
 
 
 def merge(
@@ -183,7 +183,7 @@ def merge(
     given = _given(locals(), "images", "output", "progress")
     if at is not None:
         given["at"] = dict(at)
-    return json.loads(_packfs.merge(list(images), output, given, _told(progress)))
+    return _report(_packfs.merge(list(images), output, given, _told(progress)))
 
 
 def check(image: PathLike, *, data: bool = True, progress: Callback = None, **options: Any) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def check(image: PathLike, *, data: bool = True, progress: Callback = None, **op
 
     Damage is in the report. Raises OSError, UnsupportedImage, and CorruptImage if the image cannot be opened.
     """
-    return json.loads(_packfs.check(image, data, _given(options), _told(progress)))
+    return _report(_packfs.check(image, data, _given(options), _told(progress)))
 
 
 def digest(
@@ -205,3 +205,8 @@ def digest(
         but "nanos". options: those of open().
     """
     return _packfs.digest(source, None if facts is None else list(facts), _given(options), _told(progress))
+
+
+def _report(text: str) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(text)
+    return report

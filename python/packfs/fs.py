@@ -18,8 +18,9 @@ from typing import Any
 import fsspec
 from fsspec.spec import AbstractFileSystem
 
-from ._image import Entry, File, Image
+from ._image import File, Image
 from ._image import open as open_image
+from ._packfs import Entry
 
 #: Protocols that packfs reads itself.
 NATIVE = ("http", "https", "s3")
@@ -202,7 +203,8 @@ class PackfsFileSystem(AbstractFileSystem):
     def _open(self, path: str, mode: str = "rb", **_: Any) -> File:
         if mode != "rb":
             raise _read_only(path)
-        return self.image.open(path)
+        file: File = self.image.open(path)
+        return file
 
     def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
         """Raises OSError with EROFS."""

@@ -1,7 +1,7 @@
 //! An opened image.
 
 use crate::entry::Entry;
-use crate::errors::{exception, not_a_directory, not_a_link};
+use crate::errors::exception;
 use crate::file::RawFile;
 use crate::given::Given;
 use crate::many::{self, Bounds, FileArg, image_path, inode, range_within};
@@ -75,23 +75,21 @@ impl RawImage {
     fn stat(&self, py: Python<'_>, path: PathBuf, follow: bool) -> PyResult<Entry> {
         self.detached(py, |opened| {
             let image_path = image_path(&path)?;
-            let (id, _) = inode(opened, &path, follow)?;
+            let id = inode(opened, &path, follow)?;
             let inode = opened.volume().inode(id).map_err(|error| exception(&error))?;
             Ok(Entry::new(image_path.as_bytes().to_vec(), id, inode))
         })
     }
 
     fn readlink<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
-        let target = self.detached(py, |opened| match inode(opened, &path, false)? {
-            (id, InodeKind::Symlink) => opened.volume().read_link(id).map_err(|error| exception(&error)),
-            _ => Err(not_a_link(&path.to_string_lossy())),
-        })?;
+        let target = self
+            .detached(py, |opened| opened.link_at(image_path(&path)?).map_err(|error| exception(&error)))?;
         Ok(std::ffi::OsString::from_vec(target).into_pyobject(py)?.into_any())
     }
 
     fn xattrs<'py>(&self, py: Python<'py>, path: PathBuf, follow: bool) -> PyResult<Bound<'py, PyDict>> {
         let xattrs = self.detached(py, |opened| {
-            let (id, _) = inode(opened, &path, follow)?;
+            let id = inode(opened, &path, follow)?;
             opened.volume().xattrs(id).map_err(|error| exception(&error))
         })?;
         let dict = PyDict::new(py);
@@ -147,7 +145,7 @@ impl RawImage {
         let opened = session.opened()?;
         let (wanted, range) = py.detach(|| {
             let wanted = file.find(opened)?;
-            many::check_len(opened, &[wanted])?;
+            opened.check_len(&[wanted]).map_err(|error| exception(&error))?;
             PyResult::Ok((wanted, range_within(bounds, wanted.len)))
         })?;
         let len = usize::try_from(range.end - range.start)
@@ -181,10 +179,7 @@ impl RawImage {
 }
 
 fn directory(opened: &Opened, path: &Path) -> PyResult<InodeId> {
-    match inode(opened, path, true)? {
-        (id, InodeKind::Directory) => Ok(id),
-        _ => Err(not_a_directory(&path.to_string_lossy())),
-    }
+    opened.dir_at(image_path(path)?).map_err(|error| exception(&error))
 }
 
 /// Returns the entries of a directory at a path, in stored order.

@@ -2,6 +2,7 @@
 //! the cache of blocks to where Python reads it.
 #![allow(unsafe_code)]
 
+use packfs::read::RangeTarget;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -33,8 +34,13 @@ impl<'m> Target<'m> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies bytes to an offset; what does not fit is left out.
-    pub fn put(&self, offset: u64, bytes: &[u8]) {
+    fn lent<T>(&self, fill: impl FnOnce(&mut [u8]) -> T) -> T {
+        fill(self.lock().written())
+    }
+}
+
+impl RangeTarget for Target<'_> {
+    fn put(&self, offset: u64, bytes: &[u8]) {
         let mut memory = self.lock();
         if offset == 0 && bytes.len() == memory.bytes.len() {
             memory.bytes.write_copy_of_slice(bytes);
@@ -49,9 +55,8 @@ impl<'m> Target<'m> {
         }
     }
 
-    /// Lends all of it.
-    pub fn with<T>(&self, fill: impl FnOnce(&mut [u8]) -> T) -> T {
-        fill(self.lock().written())
+    fn with(&self, fill: &mut dyn FnMut(&mut [u8]) -> packfs::Result<()>) -> packfs::Result<()> {
+        self.lent(fill)
     }
 }
 
@@ -88,7 +93,7 @@ pub fn filled<'py, T: Send>(
     }
     let filled = py.detach(|| {
         let filled = fill(&targets);
-        targets.iter().for_each(|target| target.with(|_| ()));
+        targets.iter().for_each(|target| target.lent(|_| ()));
         filled
     });
     Ok((objects, filled))

@@ -83,7 +83,10 @@ pub fn run(mut args: args::Args) -> Result<()> {
 
     let mut steps = vec![];
     if !tests_only {
-        step(&mut steps, "format", || tool("fmt", "rustfmt", &["--all", "--check"], peers))?;
+        step(&mut steps, "format", || {
+            tool("fmt", "rustfmt", &["--all", "--check"], peers)?;
+            tool("fmt", "rustfmt", &[&PYTHON[..], &["--check"]].concat(), peers)
+        })?;
         step(&mut steps, "tidy", || tidy::run(no_args()).map(|()| Outcome::Done))?;
         step(&mut steps, "licenses", || licenses::run(no_args()).map(|()| Outcome::Done))?;
         step(&mut steps, "cargo-deny", deny)?;
@@ -94,7 +97,8 @@ pub fn run(mut args: args::Args) -> Result<()> {
     }
     step(&mut steps, "tests", || test(peers))?;
     if !tests_only {
-        // Last, because it uses what the tests have built.
+        // Last, because both use what the tests have built.
+        step(&mut steps, "python lints", || tool("clippy", "clippy", &PYTHON_LINTS, peers))?;
         step(&mut steps, "python", || {
             python::check().map(|done| done.map_or_else(Outcome::Skipped, |()| Outcome::Done))
         })?;
@@ -149,6 +153,23 @@ fn deny() -> Result<Outcome> {
     }
     shell::run(cargo().args(["deny", "check", "advisories"])).map(|()| Outcome::Done)
 }
+
+/// The Python package, which is a workspace of its own.
+const PYTHON: [&str; 2] = ["--manifest-path", "python/Cargo.toml"];
+
+/// Lints of the Python package, with the formats that its tests are built with.
+const PYTHON_LINTS: [&str; 10] = [
+    PYTHON[0],
+    PYTHON[1],
+    "--target-dir",
+    "target",
+    "--locked",
+    "--no-default-features",
+    "--quiet",
+    "--",
+    "-D",
+    "warnings",
+];
 
 /// Smaller feature sets of the library; docs/guide/library.md lists their sizes.
 const FEATURES: [&str; 2] = ["erofs,lz4", "formats,codecs"];

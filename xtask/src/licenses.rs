@@ -19,23 +19,30 @@ use rules::Rules;
 pub const HELP: &str = "\
 Usage: cargo xtask check-licenses
 
-Checks all crates that are linked into a program or run in a build against deny.toml. A crate's license
-must be satisfied by `licenses.allow`, the crate must not be in `bans.deny`, and it must have a single
-version unless it is in `bans.skip`. For vulnerabilities, see `cargo deny check advisories`.";
+Checks all crates that are linked into a program or run in a build against deny.toml, in the workspace and in the
+Python package. A crate's license must be satisfied by `licenses.allow`, the crate must not be in `bans.deny`, and it must
+have a single version unless it is in `bans.skip`. For vulnerabilities, see `cargo deny check advisories`.";
+
+/// Packages beside the workspace that are shipped.
+const BESIDE: [&str; 1] = ["python"];
 
 pub fn run(args: args::Args) -> Result<()> {
     args.finish_empty()?;
     let rules = Rules::read(&workspace::root().join("deny.toml"))?;
-    let workspace = Workspace::read()?;
-    let linked = linked(&workspace);
+    check("workspace", &Workspace::read()?, &rules)?;
+    BESIDE.into_iter().try_for_each(|folder| check(folder, &Workspace::read_beside(folder)?, &rules))
+}
+
+fn check(name: &str, workspace: &Workspace, rules: &Rules) -> Result<()> {
+    let linked = linked(workspace);
     let packages = || linked.iter().map(|index| &workspace.packages[*index]);
-    let mut faults: Vec<_> = packages().filter_map(|package| fault(package, &rules)).collect();
-    faults.extend(duplicates(packages(), &rules));
+    let mut faults: Vec<_> = packages().filter_map(|package| fault(package, rules)).collect();
+    faults.extend(duplicates(packages(), rules));
     if faults.is_empty() {
-        println!("licenses: {} linked crates have permissive licenses and one version each", linked.len());
+        println!("licenses of {name}: {} linked crates, permissive, one version each", linked.len());
         return Ok(());
     }
-    Err(Failure::new(format!("{} crates\n  {}", faults.len(), faults.join("\n  "))))
+    Err(Failure::new(format!("{name}: {} crates\n  {}", faults.len(), faults.join("\n  "))))
 }
 
 /// Returns all crates that the workspace depends on, without dependencies of tests.

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod capi;
 mod ci;
 mod corpus;
 mod coverage;
@@ -38,7 +39,7 @@ struct Verb {
     run: fn(args::Args) -> Result<()>,
 }
 
-const VERBS: [Verb; 14] = [
+const VERBS: [Verb; 15] = [
     Verb { name: "ci", about: "run all checks and all tests", help: ci::HELP, run: ci::run },
     Verb {
         name: "tidy",
@@ -65,6 +66,12 @@ const VERBS: [Verb; 14] = [
         run: kernels::run,
     },
     Verb { name: "python", about: "build and test the Python package", help: python::HELP, run: python::run },
+    Verb {
+        name: "capi",
+        about: "build and install the C library, its header, and its pkg-config file",
+        help: capi::HELP,
+        run: capi::run,
+    },
     Verb {
         name: "dist",
         about: "build static programs in archives, with checksums and a bill of materials",

@@ -50,6 +50,12 @@ impl Workspace {
         Self::of(&["--all-features"])
     }
 
+    /// Runs `cargo metadata` for all features and platforms of the package in a folder of the
+    /// checkout, which is a workspace of its own.
+    pub fn read_beside(folder: &str) -> Result<Self> {
+        Self::of(&["--all-features", "--locked", "--manifest-path", &format!("{folder}/Cargo.toml")])
+    }
+
     /// Runs `cargo metadata` for one target, without default features of the workspace's packages.
     pub fn read_for(target: &str) -> Result<Self> {
         Self::of(&["--filter-platform", target, "--no-default-features"])
@@ -93,7 +99,9 @@ fn package(json: &Value, members: &[&str]) -> Option<Package> {
     let id = json["id"].as_str()?.to_owned();
     let is_shipped = |target: &&Value| {
         let kinds = target["kind"].as_array().into_iter().flatten();
-        kinds.filter_map(Value::as_str).any(|kind| matches!(kind, "lib" | "bin" | "proc-macro" | "rlib"))
+        kinds
+            .filter_map(Value::as_str)
+            .any(|kind| matches!(kind, "lib" | "bin" | "proc-macro" | "rlib" | "cdylib"))
     };
     let targets = json["targets"].as_array()?.iter().filter(is_shipped);
     Some(Package {

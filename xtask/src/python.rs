@@ -15,11 +15,11 @@ Usage: cargo xtask python [--wheel] [--python PROGRAM] [--with PACKAGES]
                     numpy,pandas,pyarrow,zarr,torch
 
 Builds a wheel in target/python/wheels, and without --wheel installs it in the virtual environment
-target/python/venv, and runs python/tests. Fetches maturin, pytest, and fsspec from PyPI if the
-environment lacks them.";
+target/python/venv, and runs python/tests. Fetches maturin, pytest, fsspec, and mypy from PyPI if the
+environment lacks them. mypy checks the types of the package, and compares its stubs with the native part.";
 
 /// Packages of PyPI: what builds the wheel, and what its tests need.
-const TOOLS: [&str; 3] = ["maturin==1.16.0", "pytest>=8,<10", "fsspec==2026.9.0"];
+const TOOLS: [&str; 4] = ["maturin==1.16.0", "pytest>=8,<10", "fsspec==2026.9.0", "mypy==2.4.1"];
 
 /// Ends with success if Python is recent enough, and has what virtual environments need.
 const PROBE: &str = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))";
@@ -122,7 +122,21 @@ impl Venv {
         let mut tests = Command::new(self.program("python"));
         tests.args(["-m", "pytest"]).current_dir(workspace::root().join("python"));
         // The package that was installed is tested, not the folder beside the tests.
-        shell::run(tests.env("PYTHONSAFEPATH", "1").env("PYTHONDONTWRITEBYTECODE", "1"))
+        shell::run(tests.env("PYTHONSAFEPATH", "1").env("PYTHONDONTWRITEBYTECODE", "1"))?;
+        self.check_types()
+    }
+
+    /// Checks the types of the Python part, and that its stubs are those of the native part.
+    fn check_types(&self) -> Result<()> {
+        let cache = workspace::target().join("python/mypy");
+        let mypy = |module: &str| {
+            let mut command = Command::new(self.program("python"));
+            command.args(["-m", module]).current_dir(workspace::root().join("python"));
+            command.env("PYTHONSAFEPATH", "1").env("MYPY_CACHE_DIR", &cache);
+            command
+        };
+        shell::run(mypy("mypy").arg("--no-error-summary"))?;
+        shell::run_quietly(mypy("mypy.stubtest").args(["--concise", "packfs._packfs"]))
     }
 }
 

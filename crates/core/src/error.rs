@@ -1,5 +1,6 @@
 //! One error type for the whole product: what, where, found, allowed, and a hint.
 
+use rustix::io::Errno;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -62,11 +63,12 @@ struct Inner {
     message: String,
     hints: Vec<String>,
     source: Option<Arc<io::Error>>,
+    errno: Option<Errno>,
 }
 
 impl Error {
     fn new(kind: ErrorKind, message: String) -> Self {
-        Error(Box::new(Inner { kind, message, hints: Vec::new(), source: None }))
+        Error(Box::new(Inner { kind, message, hints: Vec::new(), source: None, errno: None }))
     }
 
     /// The operating system refused `action` (such as `cannot read "a.sqfs"`).
@@ -132,6 +134,31 @@ impl Error {
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         self.0.message = format!("{place}: {}", self.0.message);
         self
+    }
+
+    /// Sets the error number, where it says more than the kind does.
+    #[must_use]
+    pub fn with_errno(mut self, errno: Errno) -> Self {
+        self.0.errno = Some(errno);
+        self
+    }
+
+    /// Returns the error number of Linux that calls for files would have: that of the system, or
+    /// the nearest one; `EUCLEAN` for damaged images, `EOPNOTSUPP` for unsupported ones, `EDQUOT`
+    /// for limits.
+    pub fn errno(&self) -> i32 {
+        let of_system = self.io_source().and_then(io::Error::raw_os_error);
+        let errno = self.0.errno.unwrap_or(match self.kind() {
+            ErrorKind::Io => Errno::IO,
+            ErrorKind::NotFound => Errno::NOENT,
+            ErrorKind::Usage | ErrorKind::Failed => Errno::INVAL,
+            ErrorKind::Corrupt => Errno::UCLEAN,
+            ErrorKind::Unsupported => Errno::OPNOTSUPP,
+            ErrorKind::Limit => Errno::DQUOT,
+            ErrorKind::TooLarge => Errno::FBIG,
+            ErrorKind::Cancelled => Errno::CANCELED,
+        });
+        of_system.unwrap_or(errno.raw_os_error())
     }
 
     /// Returns the kind of failure.
@@ -225,6 +252,15 @@ mod tests {
             let inner = io.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).unwrap();
             assert_eq!(inner.kind(), error.kind());
         }
+    }
+
+    #[test]
+    fn has_the_number_of_the_system_or_the_nearest() {
+        let full = Error::io("cannot write", io::Error::from_raw_os_error(28));
+        assert_eq!((full.errno(), Error::io("cannot read", io::Error::other("x")).errno()), (28, 5));
+        assert_eq!((Error::not_found("x").errno(), Error::corrupt("image", "x").errno()), (2, 117));
+        let failed = Error::failed("x");
+        assert_eq!((failed.errno(), failed.with_errno(Errno::NOTDIR).errno()), (22, 20));
     }
 
     #[test]

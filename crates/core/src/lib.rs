@@ -47,6 +47,7 @@ pub use path::{ImagePath, IntoImagePath, Name};
 pub use processors::{processor_count, thread_count};
 pub use progress::{Progress, Silent, Stage, WithoutWarnings};
 pub use range::{blocks_of, len_of, parts_of, range_at};
+pub use rustix::io::Errno;
 pub use similar::MostSimilar;
 pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};

@@ -95,6 +95,7 @@ mod compression;
 #[cfg(feature = "pack")]
 mod detect;
 mod foreign;
+mod look_up;
 #[cfg(feature = "merge")]
 mod merge;
 mod nested;
@@ -105,6 +106,7 @@ mod opened;
 #[cfg(feature = "pack")]
 mod pack;
 mod place;
+mod ranges;
 mod resolve;
 #[cfg(feature = "scan")]
 mod scan;
@@ -208,8 +210,9 @@ pub mod mount {
     };
 }
 
-/// The read engine, below [`Opened`].
+/// The read engine, below [`Opened`], and ranges of many files at once.
 pub mod read {
+    pub use crate::ranges::{FileRange, RangeTarget, spread};
     pub use packfs_read::{
         Counters, Faults, FileReader, LoadedVolume, PageNeighbours, Piece, PieceSink, ReadEngine,
         ReadOptions, Wanted,

@@ -7,11 +7,9 @@ use crate::resolve::{LastLink, resolve};
 use crate::walk::Walk;
 use crate::watcher::Watcher;
 use packfs_core::{BeginningImage, MemoryImage, ReaderImage, SliceImage};
-use packfs_core::{
-    Error, ErrorKind, Image, ImagePath, IntoImagePath, Limit, Limits, Progress, Result, ResultExt,
-};
-use packfs_format::{Format, InodeId, InodeKind, Volume};
-use packfs_read::{CountedImage, Counters, FileReader, LoadedVolume, Piece, ReadEngine, ReadOptions, Wanted};
+use packfs_core::{ErrorKind, Image, ImagePath, IntoImagePath, Limit, Limits, Progress, Result, ResultExt};
+use packfs_format::{Format, InodeId, Volume};
+use packfs_read::{CountedImage, Counters, FileReader, LoadedVolume, Piece, ReadEngine, ReadOptions};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -502,13 +500,9 @@ impl Opened {
     }
 
     fn copy(&self, path: &ImagePath, out: &mut dyn Write) -> Result<u64> {
-        let id = self.resolve(path)?;
-        let InodeKind::File { len } = self.volume.inode(id)?.kind else {
-            let word = self.volume.inode(id)?.kind.file_type().word();
-            return Err(Error::failed(format!("cannot read {path:?}: it is a {word}, not a file")));
-        };
+        let wanted = [self.file_at(path)?];
+        let len = wanted[0].len;
         self.limits.check(&format!("{path:?}"), Limit::Bytes, len)?;
-        let wanted = [Wanted { id, len }];
         self.engine.check_data(&wanted).map_err(|error| error.at(format!("{path:?}")))?;
         let cannot = || format!("cannot write the contents of {path:?}");
         let zeros = vec![0; ZEROS_LEN];

@@ -1,6 +1,6 @@
 //! Finds paths in a volume, following symbolic links inside the image only.
 
-use packfs_core::{Error, ImagePath, MostSimilar, Name, Result, escaped};
+use packfs_core::{Errno, Error, ImagePath, MostSimilar, Name, Result, escaped};
 use packfs_format::{DirCursor, InodeId, InodeKind, Volume};
 use std::ops::ControlFlow;
 
@@ -60,9 +60,8 @@ pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> 
             InodeKind::Symlink if !left.is_empty() || last == LastLink::Follow => {
                 links += 1;
                 if links > LINKS_MAX {
-                    return Err(Error::failed(format!(
-                        "{path:?}: cannot follow more than {LINKS_MAX} symbolic links"
-                    )));
+                    let fault = format!("{path:?}: cannot follow more than {LINKS_MAX} symbolic links");
+                    return Err(Error::failed(fault).with_errno(Errno::LOOP));
                 }
                 let target = volume.read_link(found)?;
                 if target.first() == Some(&b'/') {
@@ -72,7 +71,8 @@ pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> 
                 left.extend(target.rsplit(|&b| b == b'/').map(<[u8]>::to_vec));
             }
             _ if left.iter().any(|name| !name.is_empty()) => {
-                return Err(Error::failed(format!("{path:?}: \"{}\" is not a directory", escaped(&name))));
+                let fault = format!("{path:?}: \"{}\" is not a directory", escaped(&name));
+                return Err(Error::failed(fault).with_errno(Errno::NOTDIR));
             }
             _ => at = found,
         }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Failure, Result};
 use crate::metadata::Workspace;
 
-/// Crates that may hold unsafe code: C compressors and system calls.
-const MAY_BE_UNSAFE: [&str; 2] = ["packfs-codec", "packfs-mount"];
+/// Crates that may hold unsafe code: C compressors, system calls, pointers of C programs.
+const MAY_BE_UNSAFE: [&str; 3] = ["packfs-capi", "packfs-codec", "packfs-mount"];
 
 const FORBID: &str = "#![forbid(unsafe_code)]";
 
