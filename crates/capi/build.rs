@@ -1,5 +1,5 @@
-//! Sets the name that programs load the library by, the one that cargo-c sets, too: libpackfs.so.0.1
-//! of versions 0.1.x, libpackfs.so.1 of versions 1.x.y.
+//! Sets the name that programs load the library by, the one that cargo-c sets, too:
+//! libpackfs.so.0.1 of versions 0.1.x, libpackfs.so.1 of versions 1.x.y.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
