@@ -30,10 +30,11 @@ signals, runs above 10 s or 512 MiB, files written outside the target, and image
 but cannot be read. Findings are kept in target/mutated.";
 
 /// Kinds of mutated inputs: images, integrity data of images, and packed shards with their plan.
-const KINDS: [&str; 14] = [
+const KINDS: [&str; 15] = [
     "squashfs",
     "squashfs-legacy",
     "erofs",
+    "composefs",
     "cramfs",
     "iso9660",
     "romfs",

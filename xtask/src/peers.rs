@@ -32,32 +32,34 @@ const SUITE: &str = "sid";
 struct Package {
     name: &'static str,
     programs: &'static [&'static str],
-    version_option: &'static str,
+    /// `None` for programs that state no version.
+    version_option: Option<&'static str>,
 }
 
-const PACKAGES: [Package; 8] = [
+const PACKAGES: [Package; 9] = [
     Package {
         name: "squashfs-tools",
         programs: &["mksquashfs", "unsquashfs", "sqfstar", "sqfscat"],
-        version_option: "-version",
+        version_option: Some("-version"),
     },
     Package {
         name: "squashfs-tools-ng",
         programs: &["gensquashfs", "rdsquashfs", "tar2sqfs", "sqfs2tar", "sqfsdiff"],
-        version_option: "--version",
+        version_option: Some("--version"),
     },
     Package {
         name: "erofs-utils",
         programs: &["mkfs.erofs", "fsck.erofs", "dump.erofs"],
-        version_option: "--version",
+        version_option: Some("--version"),
     },
-    Package { name: "erofsfuse", programs: &["erofsfuse"], version_option: "--version" },
+    Package { name: "erofsfuse", programs: &["erofsfuse"], version_option: Some("--version") },
     // It has no such option; the usage text it prints instead has the version.
-    Package { name: "squashfuse", programs: &["squashfuse", "squashfuse_ll"], version_option: "--version" },
+    Package { name: "squashfuse", programs: &["squashfuse", "squashfuse_ll"], version_option: Some("--version") },
     // Filesystems that are read: their newest features are not in the tools of older distributions.
-    Package { name: "e2fsprogs", programs: &["mke2fs", "debugfs", "e2fsck"], version_option: "-V" },
-    Package { name: "xfsprogs", programs: &["mkfs.xfs", "xfs_db", "xfs_repair"], version_option: "-V" },
-    Package { name: "btrfs-progs", programs: &["mkfs.btrfs", "btrfs"], version_option: "--version" },
+    Package { name: "e2fsprogs", programs: &["mke2fs", "debugfs", "e2fsck"], version_option: Some("-V") },
+    Package { name: "xfsprogs", programs: &["mkfs.xfs", "xfs_db", "xfs_repair"], version_option: Some("-V") },
+    Package { name: "composefs", programs: &["mkcomposefs", "composefs-info"], version_option: None },
+    Package { name: "btrfs-progs", programs: &["mkfs.btrfs", "btrfs"], version_option: Some("--version") },
 ];
 
 pub fn run(mut args: args::Args) -> Result<()> {

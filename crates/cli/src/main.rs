@@ -84,6 +84,7 @@ verbs! {
     Serve(serve::Opts),
     Cache(cache::Opts),
     Oci(Box<oci::Opts>),
+    Composefs(composefs::Opts),
     #[command(name = "as")]
     As(names::AsOpts),
     InstallNames(names::InstallNamesOpts),

@@ -1,6 +1,6 @@
 //! Options to open an image beside its bytes.
 
-use packfs_core::Image;
+use packfs_core::{Image, Result};
 use std::sync::Arc;
 
 /// Options to open an image. A format is given those that [`crate::FormatInfo::opens_with`] lists;
@@ -17,6 +17,33 @@ pub struct Opening {
     pub snapshot: Option<String>,
     /// Backing files of a disk image, its own first, then that of the backing file.
     pub backing: Vec<Arc<dyn Image>>,
+    /// Files outside of the image that hold contents of its files.
+    pub objects: Option<Arc<dyn Objects>>,
+}
+
+/// Contents of a file in a file of their own, outside of the image.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Object {
+    /// Path below the directory of objects as the image states it, not checked, without a leading
+    /// slash.
+    pub path: Vec<u8>,
+    /// fs-verity digest of the contents, SHA-256 or SHA-512 by its length, if the image states one.
+    pub digest: Option<Vec<u8>>,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+/// Directories with objects.
+pub trait Objects: Send + Sync {
+    /// Returns the length of an object, in bytes.
+    ///
+    /// Errors: `Corrupt` if it is missing; `Unsupported` for a path that no object has; `Io`.
+    fn len(&self, object: &Object) -> Result<u64>;
+
+    /// Opens an object, once its contents have the digest that the image states.
+    ///
+    /// Errors: as [`Objects::len`]; `Corrupt` for other contents.
+    fn open(&self, object: &Object) -> Result<Arc<dyn Image>>;
 }
 
 /// Option of [`Opening`] that a format takes.
@@ -32,16 +59,19 @@ pub enum OpenOption {
     Snapshot,
     /// [`Opening::backing`].
     Backing,
+    /// [`Opening::objects`].
+    Objects,
 }
 
 impl OpenOption {
     /// Every option.
-    pub const ALL: [OpenOption; 5] = [
+    pub const ALL: [OpenOption; 6] = [
         OpenOption::Devices,
         OpenOption::Subvolume,
         OpenOption::Journal,
         OpenOption::Snapshot,
         OpenOption::Backing,
+        OpenOption::Objects,
     ];
 
     /// Returns the things that images of a format without the option do not have.
@@ -52,6 +82,7 @@ impl OpenOption {
             OpenOption::Journal => "journal",
             OpenOption::Snapshot => "snapshots",
             OpenOption::Backing => "backing files",
+            OpenOption::Objects => "objects",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! An opened image: plain facts about its nodes, names and extents. It never decodes file data.
 
-use crate::{AnyStored, Coding, Facts, Finding, FormatInfo, KernelReads, SpaceOwner};
+use crate::{AnyStored, Coding, Facts, Finding, FormatInfo, KernelReads, Object, SpaceOwner};
 use packfs_codec::{Algorithm, BlockRef};
 use packfs_core::{DeviceNumber, Error, FileType, Image, Meta, Result, Xattrs, len_of, range_at, u32_of};
 use std::ops::{ControlFlow, Range};
@@ -276,6 +276,18 @@ pub trait Volume: Send + Sync {
         range: Range<u64>,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()>;
+
+    /// Returns the object outside of the image that holds the contents of a file; `None` for
+    /// contents in the image.
+    fn object(&self, id: InodeId) -> Result<Option<Object>> {
+        let _ = id;
+        Ok(None)
+    }
+
+    /// Returns the length of all objects that extents were asked of so far, each once, in bytes.
+    fn objects_len(&self) -> u64 {
+        0
+    }
 
     /// Calls `visit` for the stored extents of a file of `len` bytes, in file order, without holes.
     /// Formats whose extents have figures of their own return those.

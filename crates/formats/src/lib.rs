@@ -12,6 +12,9 @@ use packfs_format::Format;
 static FORMATS: &[&dyn Format] = &[
     #[cfg(feature = "squashfs")]
     &packfs_format_squashfs::Squashfs,
+    // An EROFS image with a header of its own.
+    #[cfg(feature = "erofs")]
+    &packfs_format_erofs::composefs::Composefs,
     #[cfg(feature = "erofs")]
     &packfs_format_erofs::Erofs,
     #[cfg(feature = "squashfs")]
@@ -47,6 +50,9 @@ static FORMATS: &[&dyn Format] = &[
     #[cfg(feature = "partitions")]
     &packfs_format_partitions::Partitions,
 ];
+
+#[cfg(feature = "erofs")]
+pub use packfs_format_erofs::composefs;
 
 /// Every format, in the order in which help lists them.
 pub fn all() -> &'static [&'static dyn Format] {

@@ -11,10 +11,11 @@ use packfs_testkit::Random;
 
 /// Kinds of cases: images of a format, images within containers, integrity data of images, or
 /// packed shards with their plan.
-pub const KINDS: [&str; 14] = [
+pub const KINDS: [&str; 15] = [
     "squashfs",
     "squashfs-legacy",
     "erofs",
+    "composefs",
     "cramfs",
     "iso9660",
     "romfs",
@@ -200,11 +201,12 @@ mod tests {
     }
 
     /// Structures whose figures each kind of image has.
-    const STRUCTURES: [(&str, &str); 13] = [
+    const STRUCTURES: [(&str, &str); 14] = [
         ("squashfs", "superblock, inode, block list, directory index, directory entry, xattr"),
         ("squashfs-legacy", "superblock, inode, block list, directory index, directory entry, owners"),
         ("erofs", "superblock, inode, index, chunk index, directory entry, xattr, xattr prefix"),
         ("cramfs", "superblock, inode, name, block pointer, block length"),
+        ("composefs", "superblock, inode, directory entry, xattr"),
         ("romfs", "superblock, header, name"),
         ("ext4", "superblock, descriptor, inode, block field, attributes, node, entry"),
         (

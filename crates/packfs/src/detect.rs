@@ -196,7 +196,7 @@ impl Source {
             () if !opening.with.devices.is_empty() => "further devices are",
             () if opening.is_checked() => "a root hash or its key is",
             () if opening.means_an_image() => "an offset or a magic is",
-            () => "a subvolume, snapshot, journal or backing file is",
+            () => "a subvolume, snapshot, journal, backing file or directory of objects is",
         };
         Err(Error::usage(format!("{path:?} is {what}, not an image, but {given} given"))
             .hint("omit the option, or name an image"))

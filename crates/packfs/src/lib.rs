@@ -91,6 +91,8 @@ mod altered;
 mod checking;
 #[cfg(feature = "pack")]
 mod compressed;
+#[cfg(feature = "composefs")]
+pub mod composefs;
 mod compression;
 #[cfg(feature = "pack")]
 mod detect;
@@ -99,6 +101,8 @@ mod look_up;
 #[cfg(feature = "merge")]
 mod merge;
 mod nested;
+#[cfg(feature = "integrity")]
+mod objects;
 #[cfg(feature = "oci")]
 pub mod oci;
 mod open_with;

@@ -1,9 +1,11 @@
 //! Options that only some formats take: each goes to the layers whose format lists it.
 
 use crate::nested::{self, Layer};
+#[cfg(feature = "integrity")]
+use crate::objects::ObjectDirs;
 use crate::{OpenOptions, Opened};
 use packfs_core::{Error, Image, Result};
-use packfs_format::{Format, OpenOption, Opening};
+use packfs_format::{Format, Objects, OpenOption, Opening};
 use packfs_read::CountedImage;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +18,7 @@ pub(crate) struct OpenWith {
     no_journal: bool,
     snapshot: Option<String>,
     backing: Vec<PathBuf>,
+    objects: Vec<PathBuf>,
 }
 
 impl OpenOptions {
@@ -61,6 +64,16 @@ impl OpenOptions {
         self.with.backing.push(path.as_ref().into());
         self
     }
+
+    /// Directory with the objects of a composefs image, which hold contents of its files. To be
+    /// called once for each directory: an object is taken from the first that has it, and its
+    /// digest is verified when it is opened.
+    #[cfg(feature = "integrity")]
+    #[must_use]
+    pub fn objects(mut self, dir: impl AsRef<Path>) -> Self {
+        self.with.objects.push(dir.as_ref().into());
+        self
+    }
 }
 
 impl OpenWith {
@@ -96,6 +109,7 @@ impl OpenWith {
                 OpenOption::Journal => opening.no_journal = self.no_journal,
                 OpenOption::Snapshot => opening.snapshot.clone_from(&self.snapshot),
                 OpenOption::Backing => opening.backing = open(&self.backing)?,
+                OpenOption::Objects => opening.objects = self.opened_objects()?,
             }
         }
         Ok((opening, warnings))
@@ -107,6 +121,19 @@ impl OpenWith {
         OpenOption::ALL.into_iter().all(|option| !self.gives(option))
     }
 
+    #[cfg(feature = "integrity")]
+    fn opened_objects(&self) -> Result<Option<Arc<dyn Objects>>> {
+        match &self.objects[..] {
+            [] => Ok(None),
+            dirs => Ok(Some(Arc::new(ObjectDirs::open(dirs)?))),
+        }
+    }
+
+    #[cfg(not(feature = "integrity"))]
+    fn opened_objects(&self) -> Result<Option<Arc<dyn Objects>>> {
+        Ok(None)
+    }
+
     fn gives(&self, option: OpenOption) -> bool {
         match option {
             OpenOption::Devices => !self.devices.is_empty(),
@@ -114,6 +141,7 @@ impl OpenWith {
             OpenOption::Journal => self.no_journal,
             OpenOption::Snapshot => self.snapshot.is_some(),
             OpenOption::Backing => !self.backing.is_empty(),
+            OpenOption::Objects => !self.objects.is_empty(),
         }
     }
 

@@ -23,8 +23,7 @@ impl ReadEngine {
     /// error.
     pub fn check_data(&self, files: &[Wanted]) -> Result<()> {
         let limits = &self.options.limits;
-        let input_len = self.input_len();
-        let allowed = limits.data_len_max(input_len);
+        let allowed = limits.data_len_max(self.input_len());
         let apparent = files.iter().fold(0_u64, |len, file| len.saturating_add(file.len));
         if apparent <= allowed {
             return Ok(());
@@ -35,10 +34,14 @@ impl ReadEngine {
                 if !matches!(extent.from, ExtentFrom::Hole) {
                     data_len = data_len.saturating_add(extent.len);
                 }
-                if data_len > allowed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                // Objects outside of the image are found on the way.
+                if data_len > allowed && data_len > limits.data_len_max(self.input_len()) {
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
             });
             if data_len > allowed {
-                return limits.check_data(&self.subject(), data_len, input_len);
+                limits.check_data(&self.subject(), data_len, self.input_len())?;
             }
             let _ = found;
         }
@@ -47,6 +50,7 @@ impl ReadEngine {
 
     /// Returns the total length of the images that file data is read from.
     fn input_len(&self) -> u64 {
-        self.counted.as_ref().map_or_else(|| self.image().len(), |counted| counted.all_len())
+        let len = self.counted.as_ref().map_or_else(|| self.image().len(), |counted| counted.all_len());
+        len.saturating_add(self.volume.objects_len())
     }
 }

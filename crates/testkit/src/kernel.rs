@@ -74,6 +74,16 @@ impl Mount {
         Mount::with_options("overlay".as_ref(), "overlay", &format!("ro,lowerdir={}", layers.join(":")))
     }
 
+    /// Mounts a composefs image that is mounted already below its objects, read-only. Needs root and
+    /// Linux 6.5.
+    ///
+    /// The error is what `mount` printed.
+    pub fn composefs(image: &Path, objects: &Path) -> Result<Self, String> {
+        let layers = format!("lowerdir={}::{}", image.display(), objects.display());
+        let options = format!("ro,metacopy=on,redirect_dir=on,{layers}");
+        Mount::with_options("overlay".as_ref(), "overlay", &options)
+    }
+
     /// Mounts an image with a peer that serves it through FUSE, such as `squashfuse`.
     pub fn fuse(peer: &Peer, image: &Path) -> Result<Self, String> {
         let at = tempfile::tempdir().map_err(|e| e.to_string())?;

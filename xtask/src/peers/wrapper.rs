@@ -50,22 +50,23 @@ pub fn write(peer: &Peer) -> Result<()> {
         .map_err(|error| Failure::io("make runnable", &path, error))
 }
 
-/// Runs a peer once and checks that it prints the version of its package.
+/// Runs a peer once and checks that it prints the version of its package, or its name if it states
+/// no version.
 ///
 /// The exit status is ignored, because some programs print their version and fail.
 pub fn check(peer: &Peer) -> Result<()> {
     let package = PACKAGES.iter().find(|package| package.name == peer.package);
-    let option = package.map_or("--version", |package| package.version_option);
+    let option = package.and_then(|package| package.version_option);
     let wrapper = peer.wrapper();
     let output =
-        Command::new(&wrapper).arg(option).output().map_err(|error| Failure::io("run", &wrapper, error))?;
+        Command::new(&wrapper).args(option).output().map_err(|error| Failure::io("run", &wrapper, error))?;
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    if said.contains(peer.upstream_version()) {
+    let wanted = option.map_or(&*peer.program, |_| peer.upstream_version());
+    if said.contains(wanted) {
         return Ok(());
     }
-    let wanted = peer.upstream_version();
-    Err(Failure::new(format!("{} does not run as version {wanted}; it said:\n{said}", wrapper.display())))
+    Err(Failure::new(format!("{} does not say {wanted}; it said:\n{said}", wrapper.display())))
 }
 
 fn is_loader(path: &Path) -> bool {

@@ -32,17 +32,32 @@ pub struct LayerArgs {
     /// never opened unless given here.
     #[arg(long, value_name = "FILE")]
     allow_backing: Vec<PathBuf>,
+
+    /// Read files of a composefs image from objects below DIR
+    ///
+    /// May be given several times. The digest of an object is verified before it is read.
+    #[arg(long, value_name = "DIR")]
+    objects: Vec<PathBuf>,
 }
 
 impl LayerArgs {
     /// True if no option was given.
     pub fn is_default(&self) -> bool {
-        self.subvol.is_none() && !self.no_journal && self.snapshot.is_none() && self.allow_backing.is_empty()
+        self.subvol.is_none()
+            && !self.no_journal
+            && self.snapshot.is_none()
+            && self.allow_backing.is_empty()
+            && self.objects.is_empty()
     }
 
-    /// Returns the files beside the image.
-    pub fn files(&self) -> &[PathBuf] {
-        &self.allow_backing
+    /// Returns the files and directories beside the image.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.allow_backing.iter().chain(&self.objects)
+    }
+
+    /// Returns the directories of objects.
+    pub fn objects(&self) -> &[PathBuf] {
+        &self.objects
     }
 
     /// Opens the image with these options.
@@ -56,7 +71,8 @@ impl LayerArgs {
             Some(name) => options.snapshot(name),
             None => options,
         };
-        self.allow_backing.iter().fold(options, OpenOptions::allow_backing)
+        let options = self.allow_backing.iter().fold(options, OpenOptions::allow_backing);
+        self.objects.iter().fold(options, OpenOptions::objects)
     }
 }
 
@@ -98,24 +114,45 @@ pub struct LayersOfTwo {
     /// May be given several times, in the order of the chain.
     #[arg(long, value_name = "FILE")]
     allow_backing_b: Vec<PathBuf>,
+
+    /// Read files of composefs image A from objects below DIR
+    ///
+    /// May be given several times.
+    #[arg(long, visible_alias = "objects", value_name = "DIR")]
+    objects_a: Vec<PathBuf>,
+
+    /// Read files of composefs image B from objects below DIR
+    ///
+    /// May be given several times.
+    #[arg(long, value_name = "DIR")]
+    objects_b: Vec<PathBuf>,
 }
 
 impl LayersOfTwo {
     /// Returns the options of each image.
     pub fn each(&self) -> [LayerArgs; 2] {
         let LayersOfTwo {
-            subvol_a, subvol_b, snapshot_a, snapshot_b, allow_backing_a, allow_backing_b, ..
+            subvol_a,
+            subvol_b,
+            snapshot_a,
+            snapshot_b,
+            allow_backing_a,
+            allow_backing_b,
+            objects_a,
+            objects_b,
+            ..
         } = self.clone();
         let (journal_a, journal_b) = (self.no_journal_a, self.no_journal_b);
-        let args = |subvol, no_journal, snapshot, allow_backing| LayerArgs {
+        let args = |subvol, no_journal, snapshot, allow_backing, objects| LayerArgs {
             subvol,
             no_journal,
             snapshot,
             allow_backing,
+            objects,
         };
         [
-            args(subvol_a, journal_a, snapshot_a, allow_backing_a),
-            args(subvol_b, journal_b, snapshot_b, allow_backing_b),
+            args(subvol_a, journal_a, snapshot_a, allow_backing_a, objects_a),
+            args(subvol_b, journal_b, snapshot_b, allow_backing_b, objects_b),
         ]
     }
 }

@@ -83,11 +83,16 @@ impl NestedArgs {
         NestedArgs { ignore_checksum: true, ..self.clone() }
     }
 
-    /// Returns the files that are read beside the image.
+    /// Returns the files and directories that are read beside the image.
     pub fn files(&self, image: &Path) -> Vec<PathBuf> {
         let mut files = self.trust.files(image);
-        files.extend_from_slice(self.layers.files());
+        files.extend(self.layers.files().cloned());
         files
+    }
+
+    /// Returns the directories of objects.
+    pub fn objects(&self) -> &[PathBuf] {
+        self.layers.objects()
     }
 
     /// Opens what was asked for.

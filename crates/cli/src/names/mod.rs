@@ -9,6 +9,7 @@ mod action_tree;
 mod actions;
 mod block_list;
 mod cloop;
+mod composefs_info;
 mod compsize;
 mod cram;
 mod digests;
@@ -22,6 +23,7 @@ mod fuse;
 mod globs;
 mod hints;
 mod listing;
+mod mkcomposefs;
 mod mkfs_erofs;
 mod mksquashfs;
 mod mkzftree;
@@ -91,6 +93,8 @@ pub const TOOLS: &[Tool] = &[
     Tool { name: "fsck.cramfs", run: cram::run_check, failed: 8 },
     Tool { name: "create_compressed_fs", run: cloop::run_make, failed: 1 },
     Tool { name: "extract_compressed_fs", run: cloop::run_extract, failed: 1 },
+    Tool { name: "mkcomposefs", run: mkcomposefs::run, failed: 1 },
+    Tool { name: "composefs-info", run: composefs_info::run, failed: 1 },
     Tool { name: "mkzftree", run: mkzftree::run, failed: 73 },
     Tool { name: "compsize", run: compsize::run, failed: 1 },
     Tool { name: "snapfuse", run: |args| fuse::run("snapfuse", args), failed: 254 },

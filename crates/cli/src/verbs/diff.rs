@@ -171,7 +171,7 @@ impl Opts {
         self.sandbox.enter(|sandbox| {
             let sandbox = [&sources.0, &sources.1].into_iter().fold(sandbox, reading);
             let devices = self.device_a.iter().chain(&self.device_b);
-            let backing = self.layers.each().map(|layers| layers.files().to_vec());
+            let backing = self.layers.each().map(|layers| layers.files().cloned().collect::<Vec<_>>());
             devices.chain(backing.iter().flatten()).fold(sandbox, Sandbox::read)
         })?;
         Ok(sources)

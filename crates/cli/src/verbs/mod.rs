@@ -4,6 +4,7 @@ pub mod cache;
 pub mod cat;
 pub mod check;
 pub mod completions;
+pub mod composefs;
 pub mod diff;
 pub mod digest;
 pub mod info;

@@ -3,6 +3,7 @@
 mod adding;
 #[cfg(feature = "lab")]
 mod advising;
+mod composefs;
 mod containers;
 mod digests;
 mod documents;

@@ -13,6 +13,7 @@ mod address;
 mod check;
 mod codec;
 mod coding;
+pub mod composefs;
 mod corruption;
 mod data;
 mod decoded;

@@ -11,7 +11,7 @@ pub use args::{OrderArg, parse_effort, parse_order};
 pub use help::after_long_help;
 #[cfg(test)]
 pub use report::Document;
-pub use shaping::source_date_epoch;
+pub use shaping::{Shaping, source_date_epoch};
 
 use crate::args::TrustArgs;
 use crate::out::Outcome;

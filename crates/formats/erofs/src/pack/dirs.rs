@@ -100,7 +100,8 @@ pub(super) fn write(
     }
 }
 
-fn file_type(file_type: FileType) -> u8 {
+/// Returns the number of a type in a directory entry.
+pub(crate) fn file_type(file_type: FileType) -> u8 {
     match file_type {
         FileType::File => disk::EROFS_FT_REG_FILE,
         FileType::Directory => disk::EROFS_FT_DIR,

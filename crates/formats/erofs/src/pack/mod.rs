@@ -3,7 +3,7 @@
 
 mod chunks;
 mod coding;
-mod dirs;
+pub(crate) mod dirs;
 mod features;
 mod file_map;
 mod index;

@@ -1,0 +1,180 @@
+//! Contents of files as objects: hashed on all processors, and written to a directory of objects.
+
+use crate::objects::path_of;
+use packfs_core::{
+    ContentId, ContentReader, Contents, Error, Image, Progress, Result, ResultExt, Stage, Timestamp, usize_of,
+};
+use packfs_integrity::{FsVerityOptions, fs_verity_digest};
+use std::fs::File;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Files of at most so many bytes lie in the image.
+pub(super) const CONTENT_LEN_MAX: u64 = 64;
+/// Bytes copied at a time.
+const CHUNK_LEN: usize = 1 << 20;
+
+/// Contents of a file in an image.
+#[derive(Clone, Debug)]
+pub(super) enum Deposited {
+    /// In the image itself.
+    Held(Box<[u8]>),
+    /// An object, by its fs-verity digest.
+    Object([u8; 32]),
+}
+
+/// A directory of objects, and what is done with it.
+pub(super) struct Deposit<'a> {
+    pub contents: &'a dyn Contents,
+    /// Directory that gets the objects; `None` if they are only hashed.
+    pub store: Option<&'a Path>,
+    pub progress: &'a dyn Progress,
+    /// Objects written, and their bytes.
+    pub written: AtomicU64,
+    pub written_bytes: AtomicU64,
+}
+
+impl Deposit<'_> {
+    /// Takes all files, by contents and length, and returns what became of each.
+    ///
+    /// Errors: the first that a thread meets.
+    pub(super) fn all(&self, files: &[(ContentId, u64)], jobs: usize) -> Result<Vec<Deposited>> {
+        let bytes = files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.1));
+        self.progress.begin(Stage::Hash, files.len() as u64, bytes);
+        let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
+        let lock = || failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = || {
+            let mut done = Vec::new();
+            while lock().is_none() {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(&(id, len)) = files.get(index) else { break };
+                match self.one(id, len) {
+                    Ok(deposited) => done.push((index, deposited)),
+                    Err(error) => {
+                        lock().get_or_insert(error);
+                    }
+                }
+                self.progress.advance(1, 0, 0);
+            }
+            done
+        };
+        let mut rows: Vec<(usize, Deposited)> = std::thread::scope(|scope| {
+            let workers: Vec<_> =
+                (0..packfs_core::thread_count(jobs).min(files.len())).map(|_| scope.spawn(work)).collect();
+            let joined = workers.into_iter().map(|worker| worker.join());
+            joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        });
+        if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        rows.sort_unstable_by_key(|row| row.0);
+        Ok(rows.into_iter().map(|row| row.1).collect())
+    }
+
+    fn one(&self, id: ContentId, len: u64) -> Result<Deposited> {
+        if self.progress.cancelled() {
+            return Err(Error::cancelled());
+        }
+        if len <= CONTENT_LEN_MAX {
+            let mut bytes = vec![0; usize_of(len)];
+            let mut reader = self.contents.open(id)?;
+            reader.read_exact_at(0, &mut bytes)?;
+            reader.check_unchanged()?;
+            return Ok(Deposited::Held(bytes.into()));
+        }
+        let digest = self.hashed(id, len, None)?;
+        let Some(store) = self.store else { return Ok(Deposited::Object(digest)) };
+        let path = store.join(path_of(&digest));
+        match std::fs::symlink_metadata(&path) {
+            Ok(found) if found.is_file() && found.len() == len => {}
+            Ok(_) => {
+                let error = Error::failed(format!("cannot use object {path:?}: it is not a file of {len} bytes"));
+                return Err(error.hint("remove it, and pack again"));
+            }
+            Err(_) => self.write(id, len, &path, digest)?,
+        }
+        Ok(Deposited::Object(digest))
+    }
+
+    /// Hashes contents, and copies them on the way.
+    fn hashed(&self, id: ContentId, len: u64, copy: Option<&File>) -> Result<[u8; 32]> {
+        let reader = Mutex::new(self.contents.open(id)?);
+        let image = ContentImage { reader, len, copy };
+        let progress = Part { all: self.progress, counts: copy.is_none() };
+        let digest = fs_verity_digest(&image, &FsVerityOptions::default(), 1, &progress)?;
+        let mut reader = image.reader.into_inner().unwrap_or_else(PoisonError::into_inner);
+        reader.check_unchanged()?;
+        digest.try_into().map_err(|_| Error::failed("internal: a digest of another length"))
+    }
+
+    fn write(&self, id: ContentId, len: u64, path: &Path, digest: [u8; 32]) -> Result<()> {
+        let cannot = || format!("cannot create object {path:?}");
+        let folder = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).or_io(cannot)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".").suffix(".packfs-tmp").permissions(PermissionsExt::from_mode(0o644));
+        let file = builder.tempfile_in(folder).or_io(cannot)?;
+        file.as_file().set_len(len).or_io(cannot)?;
+        if self.hashed(id, len, Some(file.as_file()))? != digest {
+            return Err(Error::failed(format!("cannot create object {path:?}: its file changed meanwhile")));
+        }
+        file.persist(path).map(drop).or_io(cannot)?;
+        self.written.fetch_add(1, Ordering::Relaxed);
+        self.written_bytes.fetch_add(len, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Contents as an image, which are copied as they are read.
+struct ContentImage<'a> {
+    reader: Mutex<Box<dyn ContentReader + 'a>>,
+    len: u64,
+    copy: Option<&'a File>,
+}
+
+impl Image for ContentImage<'_> {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let room = usize_of(self.len.saturating_sub(offset)).min(buf.len());
+        let Some(buf) = buf.get_mut(..room) else { return Ok(0) };
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).read_exact_at(offset, buf)?;
+        if let Some(copy) = self.copy {
+            let mut at = offset;
+            for chunk in buf.chunks(CHUNK_LEN.min(4096)) {
+                // Zeros stay holes.
+                if chunk.iter().any(|byte| *byte != 0) {
+                    copy.write_all_at(chunk, at).or_io(|| "cannot write an object")?;
+                }
+                at = at.saturating_add(chunk.len() as u64);
+            }
+        }
+        Ok(room)
+    }
+
+    fn name(&self) -> String {
+        "contents".into()
+    }
+}
+
+/// Progress of one file among all.
+struct Part<'a> {
+    all: &'a dyn Progress,
+    counts: bool,
+}
+
+impl Progress for Part<'_> {
+    fn advance(&self, _: u64, bytes_in: u64, bytes_out: u64) {
+        if self.counts {
+            self.all.advance(0, bytes_in, bytes_out);
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.all.cancelled()
+    }
+}
