@@ -54,7 +54,11 @@ const PACKAGES: [Package; 9] = [
     },
     Package { name: "erofsfuse", programs: &["erofsfuse"], version_option: Some("--version") },
     // It has no such option; the usage text it prints instead has the version.
-    Package { name: "squashfuse", programs: &["squashfuse", "squashfuse_ll"], version_option: Some("--version") },
+    Package {
+        name: "squashfuse",
+        programs: &["squashfuse", "squashfuse_ll"],
+        version_option: Some("--version"),
+    },
     // Filesystems that are read: their newest features are not in the tools of older distributions.
     Package { name: "e2fsprogs", programs: &["mke2fs", "debugfs", "e2fsck"], version_option: Some("-V") },
     Package { name: "xfsprogs", programs: &["mkfs.xfs", "xfs_db", "xfs_repair"], version_option: Some("-V") },

@@ -89,10 +89,10 @@
 mod altered;
 #[cfg(feature = "check")]
 mod checking;
-#[cfg(feature = "pack")]
-mod compressed;
 #[cfg(feature = "composefs")]
 pub mod composefs;
+#[cfg(feature = "pack")]
+mod compressed;
 mod compression;
 #[cfg(feature = "pack")]
 mod detect;

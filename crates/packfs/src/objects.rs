@@ -39,7 +39,10 @@ impl ObjectDirs {
     /// Errors: `Unsupported` for a path that no object has, `Io`.
     pub(crate) fn find(&self, object: &Object) -> Result<Option<(PathBuf, u64)>> {
         let relative = object_path(&object.path).ok_or_else(|| {
-            let fault = format!("path \"{}\": it must be two digits, a slash, and 30 to 126 digits", escaped(&object.path));
+            let fault = format!(
+                "path \"{}\": it must be two digits, a slash, and 30 to 126 digits",
+                escaped(&object.path)
+            );
             Error::unsupported("object", fault)
         })?;
         for dir in &self.0 {
@@ -102,7 +105,8 @@ impl Objects for ObjectDirs {
         let options = FsVerityOptions { algorithm, ..FsVerityOptions::default() };
         let found = fs_verity_digest(&image, &options, 1, &Silent)?;
         if found != *digest {
-            let fault = format!("its fs-verity digest is {}, the image says {}", to_hex(&found), to_hex(digest));
+            let fault =
+                format!("its fs-verity digest is {}, the image says {}", to_hex(&found), to_hex(digest));
             return Err(Error::corrupt(format!("object {path:?}"), fault));
         }
         Ok(Arc::new(image))

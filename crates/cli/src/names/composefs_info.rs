@@ -2,8 +2,8 @@
 
 use super::parse::{Given, Row, Style, Takes, acts, parse};
 use super::usage;
-use crate::out::report;
 use crate::out::Outcome;
+use crate::out::report;
 use packfs::composefs::{Escape, dump_where, escape, missing, objects};
 use packfs::integrity::{FsVerityOptions, fs_verity_digest, to_hex};
 use packfs::{Error, FileImage, ImagePath, InodeKind, Opened, Result, ResultExt, Silent};
@@ -23,7 +23,10 @@ pub fn run(args: &[OsString]) -> Outcome {
         Some((command, paths)) if !paths.is_empty() => (command, paths),
         _ => {
             let commands = "ls|objects|dump|missing-objects|measure-file";
-            anstream::eprint!("usage: composefs-info [OPTIONS] [{commands}] IMAGES...\n\n{}", usage::table(&[ROWS]));
+            anstream::eprint!(
+                "usage: composefs-info [OPTIONS] [{commands}] IMAGES...\n\n{}",
+                usage::table(&[ROWS])
+            );
             return Ok(ExitCode::FAILURE);
         }
     };
@@ -102,7 +105,12 @@ fn list(opened: &Opened, filter: &Filter, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-fn list_objects(paths: &[OsString], filter: &Filter, dir: Option<PathBuf>, out: &mut dyn Write) -> Result<()> {
+fn list_objects(
+    paths: &[OsString],
+    filter: &Filter,
+    dir: Option<PathBuf>,
+    out: &mut dyn Write,
+) -> Result<()> {
     let mut all = BTreeSet::new();
     each(paths, |opened| {
         let mut found = objects(opened)?;

@@ -179,7 +179,8 @@ impl PackArgs {
             if self.source == Path::new("-") {
                 return packfs::composefs::make_of_dump(&mut std::io::stdin().lock(), versions);
             }
-            let file = std::fs::File::open(&self.source).or_io(|| format!("cannot read {:?}", self.source))?;
+            let file =
+                std::fs::File::open(&self.source).or_io(|| format!("cannot read {:?}", self.source))?;
             return packfs::composefs::make_of_dump(&mut BufReader::new(file), versions);
         }
         let options = ComposefsOptions {

@@ -89,14 +89,20 @@ fn names_of_the_tools_give_the_same_image() {
     let epoch = ["as", "mkcomposefs", "--use-epoch", "--skip-xattrs", "rootfs", "epoch.cfs"];
     fixture.run(epoch).done();
     assert!(fixture.run(["as", "composefs-info", "dump", "epoch.cfs"]).done().text().contains(" 0.0 "));
-    let info = |args: &[&str]| fixture.run([&["as", "composefs-info"][..], args].concat()).done().text().to_owned();
+    let info =
+        |args: &[&str]| fixture.run([&["as", "composefs-info"][..], args].concat()).done().text().to_owned();
     let listed = info(&["ls", "named.cfs"]);
     assert!(listed.contains("/usr/\t\n") && listed.contains("/usr/big\t@ "), "{listed}");
     assert!(!info(&["--filter=etc", "ls", "named.cfs"]).contains("/usr"));
     assert!(info(&["objects", "named.cfs"]).lines().count() >= 1);
     assert_eq!(info(&["--basedir=theirs", "missing-objects", "named.cfs"]), "");
     assert_eq!(info(&["--basedir=rootfs", "missing-objects", "named.cfs"]), info(&["objects", "named.cfs"]));
-    for args in [&["mkcomposefs"][..], &["mkcomposefs", "rootfs"], &["composefs-info", "ls"], &["composefs-info", "x", "y"]] {
+    for args in [
+        &["mkcomposefs"][..],
+        &["mkcomposefs", "rootfs"],
+        &["composefs-info", "ls"],
+        &["composefs-info", "x", "y"],
+    ] {
         assert_eq!(fixture.run([&["as"], args].concat()).code, Some(1), "{args:?}");
     }
 }

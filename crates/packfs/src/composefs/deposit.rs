@@ -2,19 +2,19 @@
 
 use crate::objects::path_of;
 use packfs_core::{
-    ContentId, ContentReader, Contents, Error, Image, Progress, Result, ResultExt, Stage, Timestamp, usize_of,
+    ContentId, ContentReader, Contents, Error, Image, Progress, Result, ResultExt, Stage, usize_of,
 };
 use packfs_integrity::{FsVerityOptions, fs_verity_digest};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Files of at most so many bytes lie in the image.
 pub(super) const CONTENT_LEN_MAX: u64 = 64;
-/// Bytes copied at a time.
-const CHUNK_LEN: usize = 1 << 20;
+/// Zeros of this length are not written.
+const HOLE_LEN: usize = 4096;
 
 /// Contents of a file in an image.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Deposit<'_> {
         };
         let mut rows: Vec<(usize, Deposited)> = std::thread::scope(|scope| {
             let workers: Vec<_> =
-                (0..packfs_core::thread_count(jobs).min(files.len())).map(|_| scope.spawn(work)).collect();
+                (0..packfs_core::thread_count(jobs).min(files.len())).map(|_| scope.spawn(&work)).collect();
             let joined = workers.into_iter().map(|worker| worker.join());
             joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         });
@@ -90,7 +90,8 @@ impl Deposit<'_> {
         match std::fs::symlink_metadata(&path) {
             Ok(found) if found.is_file() && found.len() == len => {}
             Ok(_) => {
-                let error = Error::failed(format!("cannot use object {path:?}: it is not a file of {len} bytes"));
+                let error =
+                    Error::failed(format!("cannot use object {path:?}: it is not a file of {len} bytes"));
                 return Err(error.hint("remove it, and pack again"));
             }
             Err(_) => self.write(id, len, &path, digest)?,
@@ -145,7 +146,7 @@ impl Image for ContentImage<'_> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner).read_exact_at(offset, buf)?;
         if let Some(copy) = self.copy {
             let mut at = offset;
-            for chunk in buf.chunks(CHUNK_LEN.min(4096)) {
+            for chunk in buf.chunks(HOLE_LEN) {
                 // Zeros stay holes.
                 if chunk.iter().any(|byte| *byte != 0) {
                     copy.write_all_at(chunk, at).or_io(|| "cannot write an object")?;

@@ -2,7 +2,7 @@
 
 use crate::objects::ObjectDirs;
 use crate::{Opened, Walked};
-use packfs_core::{Error, ImagePath, Result, ResultExt, escaped};
+use packfs_core::{Error, ImagePath, Result, ResultExt, escaped, usize_of};
 use packfs_format::{Format, InodeId, InodeKind, Object};
 use packfs_formats::composefs::{Composefs, Inode, Line};
 use std::collections::{BTreeMap, HashMap};
@@ -41,11 +41,7 @@ pub fn dump(opened: &Opened, out: &mut dyn Write) -> Result<()> {
 /// Writes a dump like [`dump`], of the paths for which `takes` returns true.
 ///
 /// Errors: as there.
-pub fn dump_where(
-    opened: &Opened,
-    takes: &dyn Fn(&ImagePath) -> bool,
-    out: &mut dyn Write,
-) -> Result<()> {
+pub fn dump_where(opened: &Opened, takes: &dyn Fn(&ImagePath) -> bool, out: &mut dyn Write) -> Result<()> {
     check(opened)?;
     let mut paths: HashMap<InodeId, Vec<u8>> = HashMap::new();
     let mut text = Vec::new();
@@ -83,7 +79,7 @@ fn inode_of(opened: &Opened, walked: &Walked) -> Result<Inode> {
                 })?;
                 inode.file.object = object.path;
             } else if (1..=CONTENT_LEN_MAX).contains(&len) {
-                let mut content = vec![0; len as usize];
+                let mut content = vec![0; usize_of(len)];
                 let cannot = || "cannot read contents in the image";
                 opened.open_id(walked.id)?.read_exact(&mut content).or_io(cannot)?;
                 inode.file.content = Some(content.into());
@@ -123,7 +119,11 @@ pub fn missing(objects: Vec<ObjectUse>, dirs: &[PathBuf]) -> Result<Vec<ObjectUs
     let dirs = ObjectDirs::open(dirs)?;
     let mut missing = Vec::new();
     for used in objects {
-        if dirs.find(&used.object).map_err(|error| error.at(format!("\"{}\"", escaped(used.path.as_bytes()))))?.is_none() {
+        if dirs
+            .find(&used.object)
+            .map_err(|error| error.at(format!("\"{}\"", escaped(used.path.as_bytes()))))?
+            .is_none()
+        {
             missing.push(used);
         }
     }

@@ -4,8 +4,7 @@ use super::deposit::{Deposit, Deposited};
 use crate::objects::path_of;
 use crate::{OpenOptions, Source};
 use packfs_core::{
-    ContentId, DeviceNumber, Error, Limits, MemoryImage, NodeId, NodeKind, Progress, Result,
-    ResultExt, Tree,
+    ContentId, DeviceNumber, Error, Limits, MemoryImage, NodeId, NodeKind, Progress, Result, ResultExt, Tree,
 };
 use packfs_formats::composefs::{self, Inode, Parser, Versions};
 use packfs_integrity::{FsVerityOptions, fs_verity_digest, to_hex};
@@ -67,7 +66,8 @@ pub struct ComposefsReport {
     pub image_len: u64,
     /// fs-verity digest of the image, SHA-256.
     pub digest: String,
-    /// Objects of the source; null for a dump, which only names them.
+    /// Objects of the source; left out for a dump, which only names them.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub objects: Option<ObjectCounts>,
 }
 
@@ -148,7 +148,7 @@ pub fn make_of_dump(dump: &mut dyn BufRead, versions: Versions) -> Result<Made> 
     loop {
         line.clear();
         let len_max = Parser::LINE_LEN_MAX as u64 + 1;
-        let len = dump.take(len_max).read_until(b'\n', &mut line).or_io(|| "cannot read the dump")?;
+        let len = (&mut *dump).take(len_max).read_until(b'\n', &mut line).or_io(|| "cannot read the dump")?;
         if len == 0 {
             break;
         }
@@ -218,7 +218,9 @@ fn inode_of(tree: &Tree, id: NodeId, deposited: Option<&Deposited>, splits_links
     match &node.kind {
         NodeKind::File { len, .. } => inode.size = *len,
         NodeKind::Symlink(target) => inode.target = target.to_vec(),
-        NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => inode.device = DeviceNumber::encode(*number),
+        NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => {
+            inode.device = DeviceNumber::encode(*number)
+        }
         NodeKind::Directory | NodeKind::Fifo | NodeKind::Socket => {}
     }
     match deposited {

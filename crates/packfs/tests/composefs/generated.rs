@@ -15,8 +15,15 @@ fn xattrs(random: &mut Random) -> String {
     }
     let mut names = std::collections::BTreeSet::new();
     for _ in 0..1 + random.below(if random.below(40) == 0 { 300 } else { 6 }) {
-        let prefixes =
-            ["user.", "trusted.", "security.", "trusted.overlay.", "user.overlay.", "system.posix_acl_access", "odd."];
+        let prefixes = [
+            "user.",
+            "trusted.",
+            "security.",
+            "trusted.overlay.",
+            "user.overlay.",
+            "system.posix_acl_access",
+            "odd.",
+        ];
         let prefix = prefixes[random.below(7) as usize];
         let name = match prefix {
             "system.posix_acl_access" => prefix.to_owned(),
@@ -77,9 +84,17 @@ pub fn dump(random: &mut Random, count: u64) -> String {
             }
             6 => ("104755", size, 0, "-".into(), "-".into(), "-".into()),
             _ => {
-                let digest: String = (0..64).map(|_| char::from(b"0123456789abcdef"[random.below(16) as usize])).collect();
+                let digest: String =
+                    (0..64).map(|_| char::from(b"0123456789abcdef"[random.below(16) as usize])).collect();
                 let path = format!("{}/{}", &digest[..2], &digest[2..]);
-                ("100755", size + 1, 0, path, "-".into(), if random.below(4) == 0 { "-".into() } else { digest })
+                (
+                    "100755",
+                    size + 1,
+                    0,
+                    path,
+                    "-".into(),
+                    if random.below(4) == 0 { "-".into() } else { digest },
+                )
             }
         };
         let mtime = time(random);
@@ -152,7 +167,11 @@ pub fn add_special_files(root: &Path) {
     for (path, name, value) in [
         ("etc", "user.shared", "same"),
         ("usr/bin/65", "user.shared", "same"),
-        ("usr/bin/65", "security.capability", "\x01\x00\x00\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+        (
+            "usr/bin/65",
+            "security.capability",
+            "\x01\x00\x00\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+        ),
         ("usr/bin/64", "trusted.overlay.redirect", "/elsewhere"),
         ("usr/bin", "trusted.overlay.opaque", "y"),
         (".", "user.of-the-root", "1"),

@@ -1,9 +1,9 @@
 //! Attributes that tell overlayfs where contents are, and the escapes of those that a tree has
 //! itself.
 
+use super::SHA256_LEN;
 use super::names::*;
 use super::tree::{Inode, Tree};
-use super::SHA256_LEN;
 use packfs_core::{Error, FileType, Result, Xattrs};
 
 /// Number of SHA-256 in Linux's `fsverity.h`, and in the attribute of overlayfs.
@@ -20,7 +20,7 @@ pub(super) fn has_whiteouts(tree: &Tree) -> bool {
 fn metacopy(digest: Option<[u8; SHA256_LEN]>) -> Vec<u8> {
     let Some(digest) = digest else { return Vec::new() };
     let len = u8::try_from(METACOPY_HEAD_LEN.saturating_add(SHA256_LEN)).unwrap_or(u8::MAX);
-    [&[0, len, 0, SHA256][..], &digest].concat()
+    [[0, len, 0, SHA256].as_slice(), digest.as_slice()].concat()
 }
 
 /// Rewrites a tree to what overlayfs shows as that tree.
@@ -42,8 +42,7 @@ pub(super) fn rewrite(tree: &mut Tree, version: u32) -> Result<()> {
         if inode.is_external() {
             inode.set_xattr(METACOPY, &metacopy(inode.file.digest)).map_err(full)?;
             if !inode.file.object.is_empty() {
-                let slash = if inode.file.object.starts_with(b"/") { &b""[..] } else { b"/" };
-                let path = [slash, &inode.file.object].concat();
+                let path = [b"/", inode.file.object.as_slice()].concat();
                 inode.set_xattr(REDIRECT, &path).map_err(full)?;
             }
         }

@@ -107,9 +107,10 @@ impl Inode {
     }
 
     fn check_xattrs_len(&self) -> Result<(), &'static str> {
-        let lens = self.xattrs.iter().map(|(name, value)| {
-            XATTR_HEAD_LEN.saturating_add(name.len()).saturating_add(value.len())
-        });
+        let lens = self
+            .xattrs
+            .iter()
+            .map(|(name, value)| XATTR_HEAD_LEN.saturating_add(name.len()).saturating_add(value.len()));
         match lens.fold(XATTRS_HEAD_LEN, usize::saturating_add) {
             0..=XATTRS_LEN_MAX => Ok(()),
             _ => Err("its attributes take more than 32767 bytes"),

@@ -1,15 +1,16 @@
 //! The bytes of an image: header, superblock, inodes breadth first, shared attributes, blocks of
 //! directories.
 
+use super::names::ACLS;
 use super::overlay;
 use super::tree::{Inode, Tree};
-use super::names::ACLS;
 use super::{HEADER_VERSION, MAGIC};
 use crate::disk::*;
 use crate::pack::dirs::file_type as type_number;
 use crate::xattr::filter_bit;
 use packfs_core::{Error, FileType, Result, Timestamp};
 use std::collections::HashMap;
+use zerocopy::little_endian::U16;
 use zerocopy::{FromZeros, IntoBytes};
 
 const BLOCK_BITS: u32 = 12;
@@ -243,9 +244,11 @@ impl<'a> Layout<'a> {
             let number = self.order[index];
             let inode = &self.tree.inodes[number as usize];
             let (blocks, tail_len) = self.data(number);
-            let mut place = Place { start: at.next_multiple_of(SLOT_LEN), is_extended: false, blocks, tail_len };
+            let mut place =
+                Place { start: at.next_multiple_of(SLOT_LEN), is_extended: false, blocks, tail_len };
             place.is_extended = self.is_extended(inode, &place);
-            let head_len = if place.is_extended { size_of::<InodeExtended>() } else { size_of::<InodeCompact>() };
+            let head_len =
+                if place.is_extended { size_of::<InodeExtended>() } else { size_of::<InodeCompact>() };
             let head_len = head_len as u64 + self.xattrs(inode).len;
             match inode.file_type() {
                 Some(FileType::Symlink) => place.put_link(head_len),
@@ -346,8 +349,7 @@ impl Layout<'_> {
         pad_to(out, EROFS_SUPER_OFFSET);
         let mut super_block = SuperBlock::new_zeroed();
         super_block.magic = EROFS_SUPER_MAGIC_V1.into();
-        super_block.feature_compat =
-            (EROFS_FEATURE_COMPAT_MTIME | EROFS_FEATURE_COMPAT_XATTR_FILTER).into();
+        super_block.feature_compat = (EROFS_FEATURE_COMPAT_MTIME | EROFS_FEATURE_COMPAT_XATTR_FILTER).into();
         super_block.blkszbits = BLOCK_BITS as u8;
         super_block.rb = ((self.places[0].start / SLOT_LEN) as u16).into();
         super_block.inos = (self.order.len() as u64).into();
@@ -386,7 +388,9 @@ impl Layout<'_> {
             0 => 0,
             len => (len - size_of::<XattrIbodyHeader>() as u64) / XATTR_ALIGN + 1,
         } as u16;
-        let format = |version: u16| (layout << EROFS_I_DATALAYOUT_BIT | version << EROFS_I_VERSION_BIT).into();
+        let format = |version: u16| -> U16 {
+            (layout << EROFS_I_DATALAYOUT_BIT | version << EROFS_I_VERSION_BIT).into()
+        };
         if place.is_extended {
             let mut head = InodeExtended::new_zeroed();
             head.i_format = format(EROFS_INODE_LAYOUT_EXTENDED);
