@@ -14,8 +14,8 @@ use crate::{metadata, shell, workspace};
 pub const HELP: &str = "\
 Usage: cargo xtask mutate [KIND] [OPTIONS]
 
-  KIND                squashfs squashfs-legacy erofs cramfs iso9660 romfs ext4 btrfs xfs
-                      containers disks recovery verity shards [all]
+  KIND                squashfs squashfs-legacy erofs composefs cramfs iso9660 romfs ext4
+                      btrfs xfs containers disks recovery verity shards [all]
   --images N          mutated images for each format [100000]
   --seed N            seed of the mutations [1]
   --minutes N         stop after N minutes for each format; the same command continues
