@@ -19,7 +19,7 @@ const HOLE_LEN: usize = 4096;
 /// Contents of a file in an image.
 #[derive(Clone, Debug)]
 pub(super) enum Deposited {
-    /// In the image itself.
+    /// Contents in the image itself.
     Held(Box<[u8]>),
     /// An object, by its fs-verity digest.
     Object([u8; 32]),

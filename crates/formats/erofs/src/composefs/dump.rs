@@ -33,7 +33,7 @@ struct Link {
     line: u64,
 }
 
-/// What a path names while a dump is read.
+/// Meaning of a path while a dump is read.
 #[derive(Clone, Copy)]
 enum Found {
     Inode(u32),

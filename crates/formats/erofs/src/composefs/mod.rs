@@ -9,17 +9,13 @@ mod dump;
 mod overlay;
 mod tree;
 mod volume;
-#[allow(
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::arithmetic_side_effects,
-    reason = "what it indexes and counts is its own"
-)]
-mod write;
 
+pub use crate::pack::composefs::{Versions, write};
 pub use dump::{Escape, Line, Parser, escape};
 pub use tree::{File, Inode, Tree};
-pub use write::{Versions, write};
+
+pub(crate) use names::ACLS;
+pub(crate) use overlay::{has_whiteouts, rewrite};
 
 use crate::disk::{EROFS_SUPER_MAGIC_V1, EROFS_SUPER_OFFSET};
 use packfs_core::{Error, Image, Result};
@@ -27,9 +23,9 @@ use packfs_format::{Format, FormatInfo, OpenOption, Opening, PackFormat, PackSet
 use std::sync::Arc;
 
 /// First bytes of an image, little-endian.
-const MAGIC: u32 = 0xd078_629a;
+pub(crate) const MAGIC: u32 = 0xd078_629a;
 /// Version of the header.
-const HEADER_VERSION: u32 = 1;
+pub(crate) const HEADER_VERSION: u32 = 1;
 /// Length of a SHA-256 digest, in bytes.
 const SHA256_LEN: usize = 32;
 
@@ -61,7 +57,7 @@ mod names {
     pub(super) const USER_WHITEOUTS: &[u8] = b"user.overlay.whiteouts";
     pub(super) const USER_OPAQUE: &[u8] = b"user.overlay.opaque";
     pub(super) const SELINUX: &[u8] = b"security.selinux";
-    pub(super) const ACLS: [&[u8]; 2] = [b"system.posix_acl_access", b"system.posix_acl_default"];
+    pub(crate) const ACLS: [&[u8]; 2] = [b"system.posix_acl_access", b"system.posix_acl_default"];
 }
 
 impl Format for Composefs {

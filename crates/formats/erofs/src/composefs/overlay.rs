@@ -12,7 +12,7 @@ pub(super) const SHA256: u8 = 1;
 pub(super) const METACOPY_HEAD_LEN: usize = 4;
 
 /// True if a tree has a file that overlayfs would take for a removed one.
-pub(super) fn has_whiteouts(tree: &Tree) -> bool {
+pub(crate) fn has_whiteouts(tree: &Tree) -> bool {
     tree.inodes.iter().any(Inode::is_whiteout)
 }
 
@@ -26,7 +26,7 @@ fn metacopy(digest: Option<[u8; SHA256_LEN]>) -> Vec<u8> {
 /// Rewrites a tree to what overlayfs shows as that tree.
 ///
 /// Errors: `Failed` for an inode with too many attributes.
-pub(super) fn rewrite(tree: &mut Tree, version: u32) -> Result<()> {
+pub(crate) fn rewrite(tree: &mut Tree, version: u32) -> Result<()> {
     let full = |fault: &'static str| Error::failed(format!("attributes for overlayfs: {fault}"));
     let mut parents_of_whiteouts = Vec::new();
     for number in 0..u32::try_from(tree.inodes.len()).unwrap_or(u32::MAX) {

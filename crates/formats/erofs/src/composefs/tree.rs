@@ -51,15 +51,15 @@ pub struct Inode {
     pub target: Vec<u8>,
     /// Contents of a regular file.
     pub file: File,
-    pub(super) children: BTreeMap<Box<[u8]>, Child>,
+    pub(crate) children: BTreeMap<Box<[u8]>, Child>,
 }
 
 /// A name in a directory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Child {
-    pub(super) inode: u32,
+pub(crate) struct Child {
+    pub(crate) inode: u32,
     /// Set for names behind the first one of an inode.
-    pub(super) is_link: bool,
+    pub(crate) is_link: bool,
 }
 
 impl Inode {
@@ -80,22 +80,23 @@ impl Inode {
         }
     }
 
-    pub(super) fn file_type(&self) -> Option<FileType> {
-        FileType::from_mode_bits(self.mode.into())
+    /// Returns the type; a file for a mode without a known one, which no tree takes.
+    pub(crate) fn file_type(&self) -> FileType {
+        FileType::from_mode_bits(self.mode.into()).unwrap_or(FileType::File)
     }
 
     pub(super) fn is_dir(&self) -> bool {
-        self.file_type() == Some(FileType::Directory)
+        self.file_type() == FileType::Directory
     }
 
     /// True for a character device 0:0, which overlayfs takes for a removed file.
     pub(super) fn is_whiteout(&self) -> bool {
-        self.file_type() == Some(FileType::CharDevice) && self.device == 0
+        self.file_type() == FileType::CharDevice && self.device == 0
     }
 
     /// True for a file whose contents are an object.
-    pub(super) fn is_external(&self) -> bool {
-        self.file_type() == Some(FileType::File) && self.size > 0 && self.file.content.is_none()
+    pub(crate) fn is_external(&self) -> bool {
+        self.file_type() == FileType::File && self.size > 0 && self.file.content.is_none()
     }
 
     /// Sets an attribute.
@@ -119,15 +120,14 @@ impl Inode {
 
     /// Checks what no image can hold, and sets the length of a link and of contents.
     fn checked(mut self) -> Result<Self, &'static str> {
-        match self.file_type() {
-            None => return Err("the mode has no known file type"),
-            Some(FileType::Symlink) => {
-                if self.target.is_empty() || self.target.len() > PATH_LEN_MAX || self.target.contains(&0) {
-                    return Err("the target of a symlink needs 1 to 4095 bytes and no NUL");
-                }
-                self.size = self.target.len() as u64;
+        if FileType::from_mode_bits(self.mode.into()).is_none() {
+            return Err("the mode has no known file type");
+        }
+        if self.file_type() == FileType::Symlink {
+            if self.target.is_empty() || self.target.len() > PATH_LEN_MAX || self.target.contains(&0) {
+                return Err("the target of a symlink needs 1 to 4095 bytes and no NUL");
             }
-            Some(_) => {}
+            self.size = self.target.len() as u64;
         }
         if self.file.content.as_ref().is_some_and(|content| content.len() > CONTENT_LEN_MAX) {
             return Err("contents in the image are longer than 5000 bytes");
@@ -156,7 +156,7 @@ impl Inode {
 /// Every inode with its names. Inode 0 is the root.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    pub(super) inodes: Vec<Inode>,
+    pub(crate) inodes: Vec<Inode>,
 }
 
 impl Tree {

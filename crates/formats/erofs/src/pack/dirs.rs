@@ -57,13 +57,12 @@ pub(super) fn len(names: &[Name<'_>], block_len: u64) -> Len {
     len
 }
 
-/// Calls `put` for each block; all but the last are filled up with zeros. `nid` knows where inodes
-/// are.
+/// Calls `put` for each block; all but the last are filled up with zeros. `inode` knows nids and
+/// types.
 pub(super) fn write(
-    tree: &Tree,
     names: &[Name<'_>],
     block_len: u64,
-    nid: impl Fn(NodeId) -> u64,
+    inode: impl Fn(NodeId) -> (u64, FileType),
     mut put: impl FnMut(&[u8]),
 ) {
     let mut rest = names;
@@ -82,10 +81,11 @@ pub(super) fn write(
         block.clear();
         let mut name_at = now.len() as u64 * ENTRY_LEN;
         for name in now {
+            let (nid, inode_type) = inode(name.node);
             let entry = Dirent {
-                nid: nid(name.node).into(),
+                nid: nid.into(),
                 nameoff: (name_at as u16).into(),
-                file_type: file_type(tree.node(name.node).kind.file_type()),
+                file_type: file_type(inode_type),
                 reserved: 0,
             };
             block.extend_from_slice(entry.as_bytes());
@@ -100,8 +100,7 @@ pub(super) fn write(
     }
 }
 
-/// Returns the number of a type in a directory entry.
-pub(crate) fn file_type(file_type: FileType) -> u8 {
+fn file_type(file_type: FileType) -> u8 {
     match file_type {
         FileType::File => disk::EROFS_FT_REG_FILE,
         FileType::Directory => disk::EROFS_FT_DIR,

@@ -3,7 +3,8 @@
 
 mod chunks;
 mod coding;
-pub(crate) mod dirs;
+pub(crate) mod composefs;
+mod dirs;
 mod features;
 mod file_map;
 mod index;

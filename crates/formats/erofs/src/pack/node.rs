@@ -436,7 +436,8 @@ impl<'a> Nodes<'a> {
     fn write_dir(&self, id: NodeId, spot: Spot<'_>, mut put: impl FnMut(bool, &[u8])) {
         let names = dirs::names(self.tree, id, self.options.dot_omitted);
         let mut full_blocks = dirs::len(&names, self.block_len()).full_blocks;
-        dirs::write(self.tree, &names, self.block_len(), spot.nid, |block| {
+        let inode = |node| ((spot.nid)(node), self.tree.node(node).kind.file_type());
+        dirs::write(&names, self.block_len(), inode, |block| {
             put(full_blocks == 0, block);
             full_blocks = full_blocks.saturating_sub(1);
         });

@@ -194,16 +194,7 @@ impl<'o> LongPrefixes<'o> {
             }
             None => (base, rest),
         };
-        let entry = XattrEntry {
-            e_name_len: rest.len() as u8,
-            e_name_index: number,
-            e_value_size: u16::try_from(value.len()).ok()?.into(),
-        };
-        out.extend_from_slice(entry.as_bytes());
-        out.extend_from_slice(rest);
-        out.extend_from_slice(value);
-        out.resize(out.len().next_multiple_of(XATTR_ALIGN as usize), 0);
-        Some(())
+        write_entry(out, number, rest, value)
     }
 
     /// The table and how many rows it has: none if nothing refers to it.
@@ -220,6 +211,21 @@ impl<'o> LongPrefixes<'o> {
         }
         (out, self.rows.len() as u8)
     }
+}
+
+/// Appends an entry: the number of a prefix, the rest of the name, and the value; `None` for a value
+/// that is too long.
+pub(super) fn write_entry(out: &mut Vec<u8>, number: u8, rest: &[u8], value: &[u8]) -> Option<()> {
+    let entry = XattrEntry {
+        e_name_len: rest.len() as u8,
+        e_name_index: number,
+        e_value_size: u16::try_from(value.len()).ok()?.into(),
+    };
+    out.extend_from_slice(entry.as_bytes());
+    out.extend_from_slice(rest);
+    out.extend_from_slice(value);
+    out.resize(out.len().next_multiple_of(XATTR_ALIGN as usize), 0);
+    Some(())
 }
 
 /// Beginnings of names, up to a dot, that save more than `least` bytes, best first.
