@@ -51,8 +51,12 @@ static FORMATS: &[&dyn Format] = &[
     &packfs_format_partitions::Partitions,
 ];
 
+/// Trees of composefs, the bytes of their images, and their dumps.
 #[cfg(feature = "erofs")]
-pub use packfs_format_erofs::composefs;
+pub mod composefs {
+    pub use packfs_format_erofs::composefs::{Composefs, Escape, File, Inode, Line, Parser, Tree, escape};
+    pub use packfs_format_erofs::{ComposefsVersions as Versions, write_composefs as write};
+}
 
 /// Every format, in the order in which help lists them.
 pub fn all() -> &'static [&'static dyn Format] {

@@ -52,6 +52,8 @@ mod walk;
 mod windows;
 mod xattr;
 
+pub use pack::composefs::{Versions as ComposefsVersions, write as write_composefs};
+
 use packfs_core::{Goal, Image, Result};
 use packfs_format::{
     Format, FormatInfo, LinuxDriver, Magic, Makes, Merging, OpenOption, Opening, PackFormat, PackSettings,

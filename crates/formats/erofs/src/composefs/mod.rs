@@ -10,7 +10,6 @@ mod overlay;
 mod tree;
 mod volume;
 
-pub use crate::pack::composefs::{Versions, write};
 pub use dump::{Escape, Line, Parser, escape};
 pub use tree::{File, Inode, Tree};
 
