@@ -14,7 +14,8 @@ fn xattrs(random: &mut Random) -> String {
         return text;
     }
     let mut names = std::collections::BTreeSet::new();
-    for _ in 0..1 + random.below(if random.below(40) == 0 { 300 } else { 6 }) {
+    let count_max = if random.below(40) == 0 { 300 } else { 6 };
+    for _ in 0..1 + random.below(count_max) {
         let prefixes = [
             "user.",
             "trusted.",

@@ -109,16 +109,20 @@ impl Parser {
             Some(mode) => (true, mode),
             None => (false, mode),
         };
-        let mode = number(mode, 8, "MODE")?;
-        let mode = u16::try_from(mode).map_err(|_| format!("MODE {mode:o}: at most 177777 is allowed"))?;
+        // The format of images has 16 bits of a mode.
+        let mode = u16::try_from(number(mode, 8, "MODE")? & 0xffff).unwrap_or_default();
         let file_type = FileType::from_mode_bits(mode.into());
         let file_type = file_type.ok_or_else(|| format!("MODE {mode:o} names no file type"))?;
         let mut inode = Inode::new(file_type, mode);
         let (links, uid, gid, device) = (next("NLINK")?, next("UID")?, next("GID")?, next("RDEV")?);
         let mtime = next("MTIME")?;
         let payload = optional(next("PAYLOAD")?)?;
-        let content = next("CONTENT")?;
-        let digest = next("DIGEST")?;
+        // Links need no further fields.
+        let mut next_of_file = |name: &str| match file_type {
+            FileType::Symlink => Ok(fields.next().map_or(&b"-"[..], |_| b"-")),
+            _ => fields.next().ok_or_else(|| format!("the field {name} is missing")),
+        };
+        let (content, digest) = (next_of_file("CONTENT")?, next_of_file("DIGEST")?);
         if is_link {
             if file_type == FileType::Directory {
                 return Err("a directory cannot be a hard link".into());

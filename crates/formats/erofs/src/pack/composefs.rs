@@ -15,7 +15,6 @@ use zerocopy::{FromZeros, IntoBytes};
 const BLOCK_BITS: u32 = 12;
 const BLOCK_LEN: u64 = 1 << BLOCK_BITS;
 const SLOT_LEN: u64 = 1 << ISLOTBITS;
-const XATTRS_HEAD_LEN: usize = size_of::<XattrIbodyHeader>();
 /// Most shared attributes of one inode.
 const SHARED_MAX: usize = 128;
 /// Header flag: the image has access control lists.
