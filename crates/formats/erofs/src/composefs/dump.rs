@@ -119,7 +119,10 @@ impl Parser {
         let payload = optional(next("PAYLOAD")?)?;
         // Links need no further fields.
         let mut next_of_file = |name: &str| match file_type {
-            FileType::Symlink => Ok(fields.next().map_or(&b"-"[..], |_| b"-")),
+            FileType::Symlink => {
+                fields.next();
+                Ok(&b"-"[..])
+            }
             _ => fields.next().ok_or_else(|| format!("the field {name} is missing")),
         };
         let (content, digest) = (next_of_file("CONTENT")?, next_of_file("DIGEST")?);
