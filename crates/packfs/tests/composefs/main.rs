@@ -135,7 +135,7 @@ fn write_tree(root: &Path) {
     std::fs::write(root.join("etc/same"), std::fs::read(root.join("usr/bin/4097")).unwrap()).unwrap();
     for number in 0..700 {
         let name = format!("usr/share/many/{number}-{}", "n".repeat(number % 200));
-        std::fs::write(root.join(name), "x".repeat(number % 70)).unwrap();
+        std::fs::write(root.join(name), "x".repeat(number % 60)).unwrap();
     }
     symlink("usr/bin", root.join("bin")).unwrap();
     symlink("t".repeat(3000), root.join("long")).unwrap();
