@@ -56,6 +56,9 @@ const HEADINGS: [(&str, &[&str]); 8] = [
             "allow-backing",
             "allow-backing-a",
             "allow-backing-b",
+            "objects",
+            "objects-a",
+            "objects-b",
             "add",
             "add-manifest",
             "prefix",
@@ -129,7 +132,7 @@ const EXCEPTIONS: [(&str, &str, &str); 14] = [
 ];
 
 /// Options that `-h` leaves out in every verb.
-const RARE: [&str; 31] = [
+const RARE: [&str; 34] = [
     "platform",
     "plain-http",
     "disk-cache",
@@ -153,6 +156,9 @@ const RARE: [&str; 31] = [
     "allow-backing",
     "allow-backing-a",
     "allow-backing-b",
+    "objects",
+    "objects-a",
+    "objects-b",
     "ignore-checksum",
     "stats",
     "sandbox",

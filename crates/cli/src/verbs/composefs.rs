@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Make composefs images, and list what they refer to
+/// Make composefs images, dump them, and list their objects
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -41,9 +41,9 @@ enum Action {
         #[command(flatten)]
         input: ImageInput,
 
-        /// List only objects that no --objects DIR has, with a file of each
+        /// List only missing objects, with a file of each
         ///
-        /// Exit code 1 if there are any.
+        /// These are the objects that no --objects DIR has. Exit code 1 if there are any.
         #[arg(long)]
         missing: bool,
     },
