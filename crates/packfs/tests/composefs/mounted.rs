@@ -17,18 +17,24 @@ fn the_kernel_shows_what_packfs_reads() {
     std::fs::hard_link(root.join("usr/bin/65"), root.join("etc/hard")).unwrap();
     generated::add_special_files(&root);
     let options = ComposefsOptions { objects: Some(objects.clone()), ..ComposefsOptions::default() };
-    std::fs::write(&path, make(&root, &options, &Silent).unwrap().bytes).unwrap();
-    let opened = OpenOptions::new().objects(&objects).open(&path).unwrap();
-    let loaded = opened.load(&Silent).unwrap();
-    let own = snapshot_tree(&loaded.tree, &**opened.engine());
-    snapshot_dir(&root).assert_same(&own, Compare::default(), "packfs");
+    let read = || {
+        std::fs::write(&path, make(&root, &options, &Silent).unwrap().bytes).unwrap();
+        let opened = OpenOptions::new().objects(&objects).open(&path).unwrap();
+        let loaded = opened.load(&Silent).unwrap();
+        let own = snapshot_tree(&loaded.tree, &**opened.engine());
+        snapshot_dir(&root).assert_same(&own, Compare::default(), "packfs");
+        own
+    };
+    read();
+    // Linux shows a whiteout of the tree as an empty file, which is one for a mount above.
+    std::fs::remove_file(root.join("usr/gone")).unwrap();
+    let own = read();
 
     let image = Mount::new(&path, "erofs").unwrap();
     let mounted = match Mount::composefs(&image.path(), &objects) {
         Ok(mounted) => mounted,
         Err(why) => return skip(&format!("this kernel has no layers of data: {why}")),
     };
-    // Marks of whiteouts are attributes that the kernel shows.
     let compare = Compare { xattrs: false, ..Compare::default() };
     snapshot_dir(&mounted.path()).assert_same(&own, compare, "kernel");
 }
