@@ -110,9 +110,11 @@ impl ComposefsVolume {
 /// Returns what overlayfs shows of the attributes of a file.
 fn shown(xattrs: Xattrs) -> Xattrs {
     let is_whiteout = xattrs.contains_key(WHITEOUT);
+    let has_whiteouts = xattrs.contains_key(WHITEOUTS);
     let rows = xattrs.into_iter().filter_map(|(name, value)| match name.as_slice() {
         WHITEOUT | WHITEOUTS | USER_WHITEOUTS => None,
         USER_WHITEOUT if is_whiteout => None,
+        ESCAPED_OPAQUE | USER_OPAQUE if has_whiteouts && value == b"x" => None,
         _ => match (name.strip_prefix(ESCAPED), name.strip_prefix(OVERLAY)) {
             (Some(rest), _) => Some(([OVERLAY, rest].concat(), value)),
             (None, Some(_)) => None,
