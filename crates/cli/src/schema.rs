@@ -30,7 +30,7 @@ fn rows() -> [Row; 24] {
         row::<mount::Document<'_>>("mount-list", "mount --list", true),
         row::<cache::Document<'_>>("cache", "cache", true),
         row::<oci::Document<'_>>("oci", "oci", false),
-        row::<composefs::Document<'_>>("composefs", "composefs pack", false),
+        row::<composefs::Document<'_>>("composefs-pack", "composefs pack", false),
         row::<info::Document<'_>>("info", "info", false),
         row::<info::Scanned<'_>>("info-scan", "info --scan", false),
         row::<info::Compressed<'_>>("info-compression", "info --compression", true),

@@ -74,8 +74,8 @@ impl Mount {
         Mount::with_options("overlay".as_ref(), "overlay", &format!("ro,lowerdir={}", layers.join(":")))
     }
 
-    /// Mounts a composefs image that is mounted already below its objects, read-only. Needs root and
-    /// Linux 6.5.
+    /// Mounts a composefs image that is mounted already below its objects, read-only. Needs root
+    /// and Linux 6.5.
     ///
     /// The error is what `mount` printed.
     pub fn composefs(image: &Path, objects: &Path) -> Result<Self, String> {

@@ -39,7 +39,8 @@ fn found<'a>(file: &'a File, names: &'a [String]) -> impl Iterator<Item = usize>
     let lines = file.code().enumerate();
     let spells =
         |line: &str| line.split('"').skip(1).step_by(2).any(|text| names.iter().any(|name| name == text));
-    let is_code = |line: &str| !line.trim_start().starts_with("//");
+    // Features may have the name of the format that they bring.
+    let is_code = |line: &str| !["//", "#[cfg("].iter().any(|start| line.trim_start().starts_with(start));
     lines.filter(move |(_, line)| is_code(line) && spells(line)).map(|(index, _)| index + 1)
 }
 

@@ -167,7 +167,8 @@ const ISO9660: [Row; 3] = [
 ];
 
 /// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs`, `iso9660`, `romfs` or
-/// `ext4`, `xfs`, `composefs`, the `disks` of virtual machines, or the [`containers()`], packed in `folder`.
+/// `ext4`, `xfs`, `composefs`, the `disks` of virtual machines, or the [`containers()`], packed in
+/// `folder`.
 ///
 /// # Errors
 /// As of packing.

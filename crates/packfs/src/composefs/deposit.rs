@@ -62,7 +62,7 @@ impl Deposit<'_> {
         };
         let mut rows: Vec<(usize, Deposited)> = std::thread::scope(|scope| {
             let workers: Vec<_> =
-                (0..packfs_core::thread_count(jobs).min(files.len())).map(|_| scope.spawn(&work)).collect();
+                (0..packfs_core::thread_count(jobs).min(files.len())).map(|_| scope.spawn(work)).collect();
             let joined = workers.into_iter().map(|worker| worker.join());
             joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         });

@@ -22,7 +22,8 @@ const GAP: u64 = 1 << 26;
 /// Most objects that are open at a time.
 const OPEN_MAX: usize = 128;
 
-/// Finding that is true of every image: the feature is not announced, and kernels do not ask for it.
+/// Finding that is true of every image: the feature is not announced, and kernels do not ask for
+/// it.
 const UNANNOUNCED: &str = "the image uses chunked_file, but does not announce it";
 
 /// Device number 0:0, of files that overlayfs takes for removed.

@@ -245,8 +245,8 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Returns the fields of an inode. The link count of a directory is 2 and one for each directory
-    /// in it; special files keep their length, which decides about the form of the inode.
+    /// Returns the fields of an inode. The link count of a directory is 2 and one for each
+    /// directory in it; special files keep their length, which decides about the form of the inode.
     fn facts(&self, number: u32, place: &Place) -> InodeFacts {
         let inode = self.inode(number);
         let file_type = inode.file_type();

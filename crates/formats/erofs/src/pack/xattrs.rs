@@ -213,8 +213,8 @@ impl<'o> LongPrefixes<'o> {
     }
 }
 
-/// Appends an entry: the number of a prefix, the rest of the name, and the value; `None` for a value
-/// that is too long.
+/// Appends an entry: the number of a prefix, the rest of the name, and the value; `None` for a
+/// value that is too long.
 pub(super) fn write_entry(out: &mut Vec<u8>, number: u8, rest: &[u8], value: &[u8]) -> Option<()> {
     let entry = XattrEntry {
         e_name_len: rest.len() as u8,
