@@ -45,7 +45,7 @@ fn simple_commands(line: &str) -> Vec<String> {
 
 /// Returns what a command has that the command line has not.
 fn fault(whole: &Command, typed: &str) -> Option<String> {
-    let mut words = typed.split_whitespace().skip(1);
+    let mut words = typed.split_whitespace().skip(1).peekable();
     let name = words.next()?;
     if name.starts_with('-') || !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') {
         return None;
@@ -58,6 +58,8 @@ fn fault(whole: &Command, typed: &str) -> Option<String> {
     if matches!(name, "lab" | "advise") {
         return None;
     }
+    let action = words.peek().and_then(|action| verb.find_subcommand(action));
+    let verb = action.unwrap_or(verb);
     let options = words.filter_map(|word| word.strip_prefix("--")).filter(|word| !word.is_empty());
     for option in options {
         let option =
@@ -95,6 +97,7 @@ fn a_verb_or_an_option_that_is_gone_is_a_fault() {
     let found =
         |text: &str| commands(text).iter().filter_map(|typed| fault(&whole, typed)).collect::<Vec<_>>();
     assert_eq!(found("`packfs fold a b`"), ["no verb fold"]);
+    assert_eq!(found("`packfs oci push a b --all`"), ["oci has no option --all"]);
     assert_eq!(
         found("```\n$ tar c . | packfs pack - a \\\n  --colour=red\n```"),
         ["pack has no option --colour"]
