@@ -20,7 +20,7 @@ fn images_are_read_through_their_objects() {
     fixture.run(["check", "--data", "root.cfs", "--objects", "objects"]).done();
     let cat = ["cat", "root.cfs", "usr/big", "--objects", "objects"];
     assert!(fixture.run(cat).done().stdout == words(200_000));
-    fixture.run([&cat[..], &["--sandbox"]].concat()).done();
+    assert!(fixture.run([&cat[..], &["--sandbox"]].concat()).stdout == words(200_000));
     fixture.run(["unpack", "root.cfs", "out", "--objects", "objects", "-q"]).done();
     assert_same_files(&fixture.path("out/usr"), &fixture.path("rootfs/usr"));
     fixture.run(["diff", "rootfs", "root.cfs", "--objects-b", "objects", "-q"]).done();

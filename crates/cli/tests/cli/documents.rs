@@ -229,7 +229,7 @@ fn integrity(fixture: &Fixture, schema: &mut Schema) {
     schema.check("cache", &fixture.run(["cache", "ls", "--json"]).json());
     schema.check("cache", &fixture.run(["cache", "verify", "--json"]).json());
     fixture.run(["pack", "root.sqfs", "root.erofs", "-q"]).done();
-    schema.check("composefs", &fixture.run(["composefs", "pack", "rootfs", "a.cfs", "--json"]).json());
+    schema.check("composefs-pack", &fixture.run(["composefs", "pack", "rootfs", "a.cfs", "--json"]).json());
     schema.check("oci", &fixture.run(["oci", "push", "root.erofs", "oci-layout:layout", "--json"]).json());
     // A finding that is no failure: a hash tree at the end of the image.
     fixture.run(["verity", "root.sqfs", "-q"]).done();
