@@ -46,8 +46,6 @@ pub enum Shows {
     Decoded,
     /// No distribution ships the tool: packfs alone has to succeed.
     Alone,
-    /// packfs refuses the line, and names another way with this word. The original does not run.
-    Refused(&'static str),
 }
 
 /// A property that a comparison leaves out.
@@ -119,7 +117,7 @@ impl Call {
             Shows::Code => "exit code",
             Shows::Fuse => "FUSE mounts",
             Shows::Decoded => "decoded data",
-            Shows::Holds(_) | Shows::Alone | Shows::Refused(_) => "packfs only",
+            Shows::Holds(_) | Shows::Alone => "packfs only",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Lines that read, and those of smaller tools.
 
 use super::call::{But, Call, Shows};
-use Shows::{Alone, Code, Decoded, Files, Fuse, Has, Image, Parsed, Refused, Text};
+use Shows::{Alone, Code, Decoded, Files, Fuse, Has, Image, Parsed, Text};
 
 const fn call(
     number: u8,
@@ -15,8 +15,6 @@ const fn call(
 
 const NG_LINKS: &str =
     "equal but for link counts of directories: squashfs-tools-ng counts all entries, packfs subdirectories";
-
-const NO_COMPOSEFS: &str = "no name of packfs: it writes no composefs images";
 
 /// Lines of `-ll` as compiler-explorer reads them.
 const LONG: &str =
@@ -296,24 +294,20 @@ pub const OTHERS: &[Call] = &[
         differs: "runs; figures of a mounted btrfs are compared by `crates/cli/tests/cli/named_trees.rs`",
         ..call(78, "others", "compsize", Alone, &["--help"])
     },
+    call(
+        79,
+        "containers-storage, NixOS, ostree",
+        "mkcomposefs",
+        Text,
+        &[
+            "<a.dump --from-file - -",
+            "--from-file --print-digest a.dump OUT",
+            "--digest-store=store --print-digest rootfs OUT",
+        ],
+    ),
+    call(80, "ostree", "composefs-info", Text, &["objects a.cfs", "ls a.cfs"]),
     Call {
-        differs: NO_COMPOSEFS,
-        ..call(
-            79,
-            "containers-storage, NixOS, ostree",
-            "mkcomposefs",
-            Refused("no tool"),
-            &["--from-file - -", "--from-file dump OUT", "--digest-store=store --print-digest rootfs OUT"],
-        )
-    },
-    Call {
-        differs: NO_COMPOSEFS,
-        ..call(
-            80,
-            "ostree",
-            "composefs-info",
-            Refused("no tool"),
-            &["dump a.erofs", "objects a.erofs", "ls a.erofs"],
-        )
+        differs: "runs; attributes are sorted, and directories have the size 0",
+        ..call(80, "ostree", "composefs-info", Alone, &["dump a.cfs"])
     },
 ];

@@ -100,7 +100,7 @@ fn names_files_by_their_magics() {
     // What nothing is known of is still told where to look, and nothing is read beyond the end.
     for bytes in [&b"junk"[..], b"H", &[0x53, 0xef], &[b'h'; 1081]] {
         fs::write(fixture.path("file"), bytes).unwrap();
-        fixture.run(["ls", "file"]).failed(4, &["no known format\n", "info --scan", "squashfs, erofs"]);
+        fixture.run(["ls", "file"]).failed(4, &["no known format\n", "info --scan", "squashfs, "]);
     }
 }
 
