@@ -27,7 +27,6 @@ const PEERS: &str = "PACKFS_PEERS";
 const TESTS_WITH_PEERS: [&str; 13] = [
     "attached",
     "composefs",
-    "composefs",
     "erofs_damage",
     "erofs_kernel",
     "erofs_matrix",
