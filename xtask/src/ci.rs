@@ -24,9 +24,8 @@ const PEERS: &str = "PACKFS_PEERS";
 
 /// Test binaries that use programs in specific versions (`packfs_testkit::peer`). The tests of the
 /// command line use one only in a session of the lab, which has tests without peers.
-const TESTS_WITH_PEERS: [&str; 13] = [
+const TESTS_WITH_PEERS: [&str; 12] = [
     "attached",
-    "composefs",
     "erofs_damage",
     "erofs_kernel",
     "erofs_matrix",
