@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of data that are read and compared at a time.
 const SPAN_LEN: u64 = 1 << 20;
+/// Bytes of a range that is read soon whose hashes are asked for, too.
+const AHEAD_LEN: u64 = 64 << 20;
 /// Bytes of hashes in each of two generations that are kept.
 const KEPT_LEN: usize = 4 << 20;
 
@@ -129,15 +131,14 @@ impl VerifiedImage {
         missing
     }
 
-    /// Returns the hash that block `index` of a level below `level` must have.
-    fn expected(&self, level: usize, index: u64) -> Result<Vec<u8>> {
+    /// Returns true if block `index` of the level below `level` must have this hash.
+    fn expects(&self, level: usize, index: u64, hash: &[u8]) -> Result<bool> {
         if level == self.shape.level_count() {
-            return Ok(self.root_hash.clone());
+            return Ok(*hash == *self.root_hash);
         }
         let block = self.hashes((level, index / self.hashes_a_block()))?;
-        let len = self.params.algorithm.digest_len();
-        let at = usize_of(index % self.hashes_a_block()) * len;
-        Ok(block.get(at..at + len).unwrap_or_default().to_vec())
+        let at = usize_of(index % self.hashes_a_block()) * hash.len();
+        Ok(block.get(at..at + hash.len()) == Some(hash))
     }
 
     /// Returns a block of hashes that was compared. Every level has fewer blocks than the one
@@ -151,7 +152,7 @@ impl VerifiedImage {
         let mut bytes = vec![0; self.params.hash_block_len as usize];
         self.image.read_exact_at(range.start, &mut bytes)?;
         let (level, index) = place;
-        if self.salted.hash(&bytes) != self.expected(level + 1, index)? {
+        if !self.expects(level + 1, index, &self.salted.hash(&bytes))? {
             return Err(self.wrong(format!("block of hashes at {:#x}", range.start), level));
         }
         let block: Arc<[u8]> = bytes.into();
@@ -179,8 +180,11 @@ impl VerifiedImage {
             self.image.will_read(&ranges);
         }
         self.image.read_exact_at(start, buf)?;
+        let mut hash = Vec::new();
         for (index, block) in (first..).zip(buf.chunks(self.params.data_block_len as usize)) {
-            if self.salted.hash(block) != self.expected(0, index)? {
+            hash.clear();
+            self.salted.hash_into(block, &mut hash);
+            if !self.expects(0, index, &hash)? {
                 return Err(self.wrong(format!("block at {:#x}", index * block_len), 0));
             }
         }
@@ -224,7 +228,8 @@ impl Image for VerifiedImage {
             let blocks = range.start / block_len..range.end.min(self.len()).div_ceil(block_len);
             if !blocks.is_empty() {
                 all.push(blocks.start * block_len..blocks.end * block_len);
-                all.extend(self.missing(blocks).into_iter().map(|place| self.hash_range(place)));
+                let near = blocks.start..blocks.end.min(blocks.start + AHEAD_LEN / block_len);
+                all.extend(self.missing(near).into_iter().map(|place| self.hash_range(place)));
             }
         }
         self.image.will_read(&all);

@@ -322,6 +322,10 @@ impl Data {
             return Err(Error::corrupt(format!("object {path}"), fault));
         }
         let mut places = self.places();
+        // Another thread may have been faster.
+        if let Some(at) = places.by_object.get(object) {
+            return Ok(*at);
+        }
         let last = places.rows.last().map(|(at, object)| range_at(*at, object.len).end);
         let at = last.unwrap_or(self.image.len()).saturating_add(GAP) & !(GAP.saturating_sub(1));
         if at.saturating_add(object.len) >= self.len() {
@@ -329,7 +333,6 @@ impl Data {
         }
         places.len = places.len.saturating_add(object.len);
         places.rows.push((at, object.clone()));
-        // Another thread may have been faster: both places are true.
         places.by_object.insert(object.clone(), at);
         Ok(at)
     }
