@@ -10,7 +10,8 @@ done
 [ "$(id -u)" = 0 ] || { echo "skipped: slurmd needs root"; exit 0; }
 program=$(realpath "$1") source=$(realpath "$2")
 work=$(mktemp -d) daemons=
-trap 'kill $daemons; wait; rm -rf "$work"' EXIT
+# Workers that were stopped would outlive Slurm.
+trap 'kill $daemons; pkill -KILL -f "^$program pack-shard $work/" || true; wait; rm -rf "$work"' EXIT
 cd "$work"
 mkdir -m 700 munge state
 mkdir bin spool logs tried
@@ -50,12 +51,16 @@ cat > bin/packfs <<END
 #!/bin/sh
 first=true
 mkdir "$work/tried/\${SLURM_ARRAY_TASK_ID:-none}" 2> /dev/null || first=false
-half_written() { until find "$work/store" -path '*.packfs-tmp/*' -size +0 | grep -q .; do sleep 0.01; done; }
+# The image has no name before it is complete, but its folder has one.
+begun() {
+    while kill -0 \$1 2> /dev/null && ! find "$work/store" -name '*.packfs-tmp' 2> /dev/null | grep -q .; do sleep 0.01; done
+    sleep 0.2
+}
 case "\$first \${SLURM_ARRAY_TASK_ID:-none}" in
-"true 1") "$program" "\$@" & half_written; kill -9 \$! || touch "$work/too_small"; wait \$!; exit 137;;
+"true 1") "$program" "\$@" & begun \$!; kill -9 \$! || touch "$work/too_small"; wait \$!; exit 137;;
 "true 2") exit 1;;
 "true 3") "$program" "\$@" & "$program" "\$@"; wait \$!;;
-"true 4") "$program" "\$@" & half_written; kill -STOP \$! || touch "$work/too_small"
+"true 4") "$program" "\$@" & begun \$!; kill -STOP \$! || touch "$work/too_small"
     scontrol requeue "\${SLURM_ARRAY_JOB_ID}_4"; wait;;
 *) exec "$program" "\$@";;
 esac
