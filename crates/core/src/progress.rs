@@ -23,6 +23,8 @@ pub enum Stage {
     Verify,
     /// Reading everything to hash it.
     Hash,
+    /// Sending an image to a store.
+    Upload,
 }
 
 impl Stage {
@@ -38,6 +40,7 @@ impl Stage {
             Stage::Extract => "extract",
             Stage::Verify => "verify",
             Stage::Hash => "hash",
+            Stage::Upload => "upload",
         }
     }
 }

@@ -4,7 +4,7 @@
 //! until then it is kept in an unnamed temporary file. A block device is written in place.
 
 use crate::size_limit::Place;
-use packfs_core::{Error, Progress, Result, ResultExt};
+use packfs_core::{Error, Progress, Result, ResultExt, shown_place, url_scheme};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek};
@@ -47,6 +47,10 @@ impl Destination {
             }
             let pipe = stdout.as_fd().try_clone_to_owned().or_io(|| format!("cannot write to {name}"))?;
             return Ok((Destination::Pipe { name, pipe: pipe.into() }, nameless_file(path)?));
+        }
+        if url_scheme(path).is_some() {
+            let error = Error::usage(format!("cannot write to {}: a file is needed", shown_place(path)));
+            return Err(error.hint("packfs pack writes to s3://BUCKET/KEY"));
         }
         match std::fs::metadata(path).ok().map(|found| found.file_type()) {
             Some(found) if found.is_block_device() => {

@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::environment::Environment;
+use crate::no_answer::NoAnswer;
 use crate::transport::{Headers, Method, Transport};
 use jiff::{SignedDuration, Timestamp};
 use packfs_core::{Error, Result, ResultExt};
@@ -269,9 +270,9 @@ fn read_file(path: &std::path::Path) -> std::io::Result<String> {
 }
 
 /// Returns the body of an answer that is a success. Its words are not shown: it may hold secrets.
-fn text_of(sent: std::result::Result<Answer, String>, what: &str) -> Result<String> {
+fn text_of(sent: std::result::Result<Answer, NoAnswer>, what: &str) -> Result<String> {
     let cannot = |why: &str| Error::failed(format!("cannot get credentials from {what}: {why}"));
-    let mut answer = sent.map_err(|words| cannot(&words))?;
+    let mut answer = sent.map_err(|none| cannot(&none.words))?;
     if answer.status != 200 {
         return Err(cannot(&format!("status {}", answer.status)));
     }

@@ -4,9 +4,9 @@ use crate::answer::Answer;
 use crate::options::RemoteOptions;
 use crate::origin::{Origin, without_user};
 use crate::retry;
-use crate::transport::{Headers, Transport};
+use crate::transport::{Headers, Method, Transport};
 use packfs_core::{Error, Fetched, Result, shown_place};
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +15,8 @@ use url::Url;
 
 /// Most redirects on the way to an object.
 const REDIRECTS_MAX: usize = 5;
+/// Attempts to reach a server that has not answered yet: rather its name or port is wrong.
+const FIRST_ATTEMPTS: u32 = 3;
 
 /// Object on a server.
 pub(crate) struct Object {
@@ -28,6 +30,8 @@ pub(crate) struct Object {
     redirected: Mutex<Option<Url>>,
     /// Set once the object was found to be another one.
     has_changed: AtomicBool,
+    /// Set once there was an answer.
+    was_reached: AtomicBool,
 }
 
 /// The live counters.
@@ -75,6 +79,8 @@ pub(crate) enum Failure {
     Final(Error),
     /// Another attempt may help, after a wait that the server asks for.
     Temporary { words: String, wait: Option<Duration>, has_progressed: bool },
+    /// Nothing was reached; another attempt may help if there is a server.
+    Unreached(String),
 }
 
 impl Failure {
@@ -116,6 +122,7 @@ impl Object {
             transport,
             redirected: Mutex::default(),
             has_changed: AtomicBool::new(false),
+            was_reached: AtomicBool::new(false),
         }
     }
 
@@ -131,22 +138,33 @@ impl Object {
         let limits = self.options.limits;
         let deadline = Instant::now().checked_add(limits.total).unwrap_or_else(Instant::now);
         let (mut failed, mut all) = (0_u32, 0_u32);
+        let retries = &self.options.retries;
         loop {
             if self.has_changed.load(Ordering::Relaxed) {
                 return Err(self.changed());
             }
-            let (words, asked) = match attempt(deadline) {
+            let outcome = attempt(deadline);
+            if !matches!(outcome, Err(Failure::Unreached(_))) {
+                self.was_reached.store(true, Ordering::Relaxed);
+            }
+            let (words, asked) = match outcome {
                 Ok(done) => return Ok(done),
                 Err(Failure::Final(error)) => return Err(error),
                 Err(Failure::Temporary { words, wait, has_progressed }) => {
                     failed = if has_progressed { 1 } else { failed.saturating_add(1) };
                     (words, wait)
                 }
+                Err(Failure::Unreached(words)) => {
+                    failed = failed.saturating_add(1);
+                    (words, None)
+                }
             };
             all = all.saturating_add(1);
-            let wait = retry::wait(&self.options.retries, failed, asked);
+            let wait = retry::wait(retries, failed, asked);
             let left = deadline.saturating_duration_since(Instant::now());
-            if failed >= self.options.retries.attempts || wait >= left {
+            let was_reached = self.was_reached.load(Ordering::Relaxed);
+            let most = if was_reached { retries.attempts } else { retries.attempts.min(FIRST_ATTEMPTS) };
+            if failed >= most || wait >= left {
                 let limit = if wait >= left {
                     format!("within {} s", limits.total.as_secs_f32())
                 } else {
@@ -227,11 +245,27 @@ impl Object {
     fn get_once(&self, url: &Url, headers: &Headers, deadline: Instant) -> Result<Answer, Failure> {
         self.counts.request();
         let left = deadline.saturating_duration_since(Instant::now());
-        self.transport.get(url, headers, left).map_err(Failure::temporary)
+        self.transport.get(url, headers, left).map_err(|none| none.failure(&self.shown))
     }
 
     fn redirected(&self) -> MutexGuard<'_, Option<Url>> {
         self.redirected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a request that changes something, with `len` bytes of a body. Redirects are not
+    /// followed.
+    pub(crate) fn send(
+        &self,
+        method: Method,
+        (url, headers): &(Url, Headers),
+        body: &mut dyn Read,
+        len: u64,
+        deadline: Instant,
+    ) -> Result<Answer, Failure> {
+        self.counts.request();
+        let left = deadline.saturating_duration_since(Instant::now());
+        let sent = self.transport.send_from(method, url, headers, body, len, left);
+        sent.map_err(|none| none.failure(&self.shown))
     }
 
     /// Returns the error for an object that is not the one that was opened. From then on, all

@@ -11,11 +11,41 @@ use url::Url;
 /// Time in which a signed address is valid. It is used at once, and clocks differ.
 const VALID_FOR: Duration = Duration::from_secs(900);
 
+/// Header by which the requester pays.
+const PAYER: &str = "x-amz-request-payer";
+/// Header that marks an object as that of one upload.
+pub(crate) const MARK: &str = "x-amz-meta-packfs-upload";
+
+/// A request about an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum S3Request<'a> {
+    /// Its bytes.
+    Get,
+    /// Its headers.
+    Head,
+    /// A new upload, whose object gets this mark.
+    Create { mark: &'a str },
+    /// A part of an upload.
+    Part { id: &'a str, number: u16 },
+    /// The end of an upload.
+    Complete { id: &'a str },
+    /// The removal of an upload.
+    Abort { id: &'a str },
+}
+
+/// Signs a request with its headers.
+fn signed<'a>(mut action: impl S3Action<'a>, headers: &'a Headers) -> Url {
+    for (name, value) in headers {
+        action.headers_mut().insert(*name, value.as_str());
+    }
+    action.sign(VALID_FOR)
+}
+
 /// Object in a bucket.
 pub(crate) struct S3Object {
     bucket: Bucket,
     key: String,
-    /// Header by which the requester pays, if the user wants to.
+    /// Value of the header by which the requester pays, if the user wants to.
     payer: Option<String>,
     chain: Chain,
 }
@@ -51,21 +81,39 @@ impl S3Object {
         Ok(S3Object { bucket, key: key.into(), payer: environment.get("AWS_REQUEST_PAYER"), chain })
     }
 
-    /// Returns a signed address, or one without a signature if there are no credentials.
+    /// Returns a signed address, or one without a signature if there are no credentials, and the
+    /// headers that it was signed with.
     ///
     /// Errors: those of finding credentials.
-    pub(crate) fn request(&self) -> Result<(Url, Headers)> {
+    pub(crate) fn request(&self, request: &S3Request<'_>) -> Result<(Url, Headers)> {
         let credentials = self.chain.keys()?.map(|keys: Keys| match keys.token {
             Some(token) => Credentials::new_with_token(keys.key, keys.secret, token),
             None => Credentials::new(keys.key, keys.secret),
         });
-        let mut action = self.bucket.get_object(credentials.as_ref(), &self.key);
-        let mut headers = Headers::new();
-        if let Some(payer) = &self.payer {
-            action.headers_mut().insert("x-amz-request-payer", payer.as_str());
-            headers.push(("x-amz-request-payer", payer.clone()));
-        }
-        Ok((action.sign(VALID_FOR), headers))
+        let (bucket, credentials, key) = (&self.bucket, credentials.as_ref(), self.key.as_str());
+        let mut headers: Headers = self.payer.iter().map(|payer| (PAYER, payer.clone())).collect();
+        let url = match *request {
+            S3Request::Get => signed(bucket.get_object(credentials, key), &headers),
+            S3Request::Head => signed(bucket.head_object(credentials, key), &headers),
+            S3Request::Create { mark } => {
+                headers.push((MARK, mark.to_owned()));
+                signed(bucket.create_multipart_upload(credentials, key), &headers)
+            }
+            S3Request::Part { id, number } => {
+                signed(bucket.upload_part(credentials, key, number, id), &headers)
+            }
+            S3Request::Complete { id } => signed(
+                bucket.complete_multipart_upload(credentials, key, id, std::iter::empty::<&str>()),
+                &headers,
+            ),
+            S3Request::Abort { id } => signed(bucket.abort_multipart_upload(credentials, key, id), &headers),
+        };
+        Ok((url, headers))
+    }
+
+    /// Returns the body that completes an upload of these parts.
+    pub(crate) fn completion<'a>(&'a self, id: &'a str, parts: impl Iterator<Item = &'a str>) -> String {
+        self.bucket.complete_multipart_upload(None, &self.key, id, parts).body()
     }
 
     pub(crate) fn identity(&self) -> String {

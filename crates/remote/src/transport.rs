@@ -2,11 +2,15 @@
 
 use crate::answer::Answer;
 use crate::environment::Environment;
+use crate::no_answer::NoAnswer;
 use crate::options::TimeLimits;
+use crate::proxies::Proxies;
 use packfs_core::{Error, Result, ResultExt};
+use std::io::Read;
 use std::time::Duration;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
-use ureq::{Agent, RequestBuilder};
+use ureq::typestate::WithBody;
+use ureq::{Agent, Proxy, RequestBuilder, SendBody};
 use url::Url;
 
 /// Connections kept open for the next requests.
@@ -16,6 +20,7 @@ const IDLE_CONNECTIONS: usize = 16;
 #[derive(Clone)]
 pub(crate) struct Transport {
     agent: Agent,
+    proxies: Proxies,
 }
 
 /// Method of a request.
@@ -26,6 +31,7 @@ pub(crate) enum Method {
     Post,
     Put,
     Patch,
+    Delete,
 }
 
 /// Headers of a request.
@@ -34,7 +40,8 @@ pub(crate) type Headers = Vec<(&'static str, String)>;
 impl Transport {
     /// Creates a client.
     ///
-    /// Errors: `Io` and `Usage` for the file of certificates that `SSL_CERT_FILE` names.
+    /// Errors: `Io` and `Usage` for the file of certificates that `SSL_CERT_FILE` names; `Usage` for
+    /// a proxy that is none.
     pub(crate) fn new(limits: &TimeLimits, environment: &Environment) -> Result<Self> {
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
@@ -44,6 +51,8 @@ impl Transport {
             .user_agent(concat!("packfs/", env!("CARGO_PKG_VERSION")))
             // Ranges are those of the object, never of a compressed form of it.
             .accept_encoding("identity")
+            // Each request has its own: the client would take one for all schemes.
+            .proxy(None)
             .max_idle_connections(IDLE_CONNECTIONS)
             .max_idle_connections_per_host(IDLE_CONNECTIONS)
             .timeout_resolve(Some(limits.connect))
@@ -54,7 +63,7 @@ impl Transport {
         if let Some(roots) = own_roots(environment)? {
             config = config.tls_config(TlsConfig::builder().root_certs(roots).build());
         }
-        Ok(Transport { agent: config.build().into() })
+        Ok(Transport { agent: config.build().into(), proxies: Proxies::new(environment)? })
     }
 
     /// Sends a request without a body; it takes at most `limit`, with the reading of its answer.
@@ -65,7 +74,7 @@ impl Transport {
         url: &Url,
         headers: &Headers,
         limit: Duration,
-    ) -> std::result::Result<Answer, String> {
+    ) -> std::result::Result<Answer, NoAnswer> {
         self.send(Method::Get, url, headers, &[], limit)
     }
 
@@ -79,23 +88,61 @@ impl Transport {
         headers: &Headers,
         body: &[u8],
         limit: Duration,
-    ) -> std::result::Result<Answer, String> {
+    ) -> std::result::Result<Answer, NoAnswer> {
+        self.send_from(method, url, headers, &mut &*body, body.len() as u64, limit)
+    }
+
+    /// Sends a request as [`Transport::send`], with `len` bytes of a reader as its body.
+    ///
+    /// Errors: as [`Transport::get`], and those of the reader.
+    pub(crate) fn send_from(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: &Headers,
+        body: &mut dyn Read,
+        len: u64,
+        limit: Duration,
+    ) -> std::result::Result<Answer, NoAnswer> {
+        let proxy = self.proxies.of(url);
+        let with = Conditions { headers, limit, proxy };
         let url = url.as_str();
-        let sent = match method {
-            Method::Get => with(self.agent.get(url), headers, limit).call(),
-            Method::Head => with(self.agent.head(url), headers, limit).call(),
-            Method::Post => with(self.agent.post(url), headers, limit).send(body),
-            Method::Put => with(self.agent.put(url), headers, limit).send(body),
-            Method::Patch => with(self.agent.patch(url), headers, limit).send(body),
+        // Without its length, a body would be sent in chunks, which stores refuse.
+        let body = |request: RequestBuilder<WithBody>| {
+            with.of(request).header("content-length", len).send(SendBody::from_reader(body))
         };
-        sent.map(answer).map_err(|error| words(&error))
+        let sent = match method {
+            Method::Get => with.of(self.agent.get(url)).call(),
+            Method::Head => with.of(self.agent.head(url)).call(),
+            Method::Post => body(self.agent.post(url)),
+            Method::Put => body(self.agent.put(url)),
+            Method::Patch => body(self.agent.patch(url)),
+            Method::Delete => with.of(self.agent.delete(url)).call(),
+        };
+        sent.map(answer).map_err(|error| {
+            let NoAnswer { mut words, cause } = NoAnswer::of(&error);
+            if let Some(proxy) = proxy {
+                words.push_str(&format!(", through the proxy {}:{}", proxy.host(), proxy.port()));
+            }
+            NoAnswer { words, cause }
+        })
     }
 }
 
-/// Adds headers and a time limit to a request.
-fn with<B>(request: RequestBuilder<B>, headers: &Headers, limit: Duration) -> RequestBuilder<B> {
-    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
-    request.config().timeout_global(Some(limit)).build()
+/// Headers of a request, its time limit, and its proxy.
+struct Conditions<'a> {
+    headers: &'a Headers,
+    limit: Duration,
+    proxy: Option<&'a Proxy>,
+}
+
+impl Conditions<'_> {
+    fn of<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        let add =
+            |request: RequestBuilder<B>, (name, value): &(&'static str, String)| request.header(*name, value);
+        let request = self.headers.iter().fold(request, add);
+        request.config().timeout_global(Some(self.limit)).proxy(self.proxy.cloned()).build()
+    }
 }
 
 fn answer(response: ureq::http::Response<ureq::Body>) -> Answer {
@@ -118,19 +165,4 @@ fn own_roots(environment: &Environment) -> Result<Option<RootCerts>> {
         return Err(Error::usage(format!("{path:?} (SSL_CERT_FILE) holds no certificate")));
     }
     Ok(Some(RootCerts::new_with_certs(&certificates)))
-}
-
-/// Puts an error in words. Its own words may contain the URL, and so a secret.
-fn words(error: &ureq::Error) -> String {
-    match error {
-        ureq::Error::Io(error) => error.to_string(),
-        ureq::Error::Timeout(limit) => format!("no answer in time ({limit:?})"),
-        ureq::Error::HostNotFound => "the host is not known".into(),
-        ureq::Error::ConnectionFailed => "no connection".into(),
-        ureq::Error::Rustls(error) => format!("TLS: {error}"),
-        ureq::Error::Tls(what) => format!("TLS: {what}"),
-        ureq::Error::InvalidProxyUrl => "the URL of the proxy is wrong".into(),
-        ureq::Error::BadUri(_) => "the URL is wrong".into(),
-        _ => "the answer is no HTTP".into(),
-    }
 }

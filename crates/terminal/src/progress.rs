@@ -210,6 +210,7 @@ fn word(stage: Stage) -> &'static str {
         Stage::Extract => "unpacking",
         Stage::Verify => "checking",
         Stage::Hash => "hashing",
+        Stage::Upload => "uploading",
     }
 }
 

@@ -8,6 +8,7 @@
 mod bytes_image;
 mod damage;
 mod everything;
+mod fake_s3;
 mod faults;
 mod host;
 mod kernel;

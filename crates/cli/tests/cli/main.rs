@@ -40,6 +40,7 @@ mod packing;
 mod reading;
 mod recovery;
 mod remote;
+mod remote_cache;
 mod sandboxed;
 mod serve;
 mod several;

@@ -8,6 +8,7 @@ mod job;
 mod lists;
 mod options;
 mod output_format;
+mod output_place;
 mod verifying;
 mod wrap;
 mod wrapping;
@@ -19,6 +20,7 @@ use crate::Source;
 use crate::watcher::Watcher;
 use job::Job;
 use lists::Lists;
+use output_place::OutputPlace;
 use packfs_core::{
     Error, ErrorKind, Held, IntoImagePath, Meta, NodeKind, Progress, Result, TreeBuilder, Xattrs,
 };
@@ -33,7 +35,8 @@ use wrapping::WrapJob;
 /// The source's contents tell its kind: see [`Source::detect`]. A file that is none of these, and
 /// does not look as if it had been, is packed as the only file of the image, with a warning. For
 /// another source, see [`Pack::of`] and [`pack_entries`]. The output may also be a block device, a
-/// fifo, or `-` for standard output; a pipe gets the image once it is complete.
+/// fifo, `-` for standard output, or `s3://BUCKET/KEY`; a pipe or store gets the image once it is
+/// complete.
 pub fn pack(source: impl AsRef<Path>, output: impl AsRef<Path>) -> Pack {
     Pack::new(SourceArg::Path(source.as_ref().into()), output.as_ref())
 }
@@ -163,9 +166,11 @@ impl Pack {
     pub fn run_with(&self, progress: &dyn Progress) -> Result<PackReport> {
         let options = &self.options;
         let format = output_format::choose(options.format.as_deref(), &self.output, None)?;
-        let job = Job { options, output: &self.output, format, settings: options.settings(), progress };
+        let settings = options.settings();
         // Wrong settings are told before the source is read, which may take long.
-        let packer = format.packer(&job.settings)?;
+        let packer = format.packer(&settings)?;
+        let OutputPlace { path, recipient } = &OutputPlace::open(&self.output, options)?;
+        let job = Job { options, output: path, recipient: recipient.clone(), format, settings, progress };
         if let Some(wrapping) = packer.wraps() {
             return WrapJob { job: &job, packer: &*packer, wrapping: &wrapping }.run(&self.source);
         }
@@ -186,7 +191,8 @@ impl Pack {
     pub fn index_with(&self, progress: &dyn Progress) -> Result<PackReport> {
         let options = &self.options;
         let format = output_format::choose(options.format.as_deref(), &self.output, None)?;
-        let job = Job { options, output: &self.output, format, settings: options.settings(), progress };
+        let (output, settings) = (&*self.output, options.settings());
+        let job = Job { options, output, recipient: None, format, settings, progress };
         let loaded = self.load(&job.shape(&[]), progress)?;
         let packer = format.packer(&job.settings_of(&loaded.tree))?;
         let engine = packfs_pack::PackOptions { index_only: true, ..options.engine() };
@@ -232,8 +238,9 @@ impl Repack {
         let opened = options.opening().open(&self.image)?;
         let format = output_format::choose(options.format.as_deref(), &self.output, Some(opened.format()))?;
         let settings = earlier::settings(options.settings(), format, &opened);
-        let job = Job { options, output: &self.output, format, settings, progress };
-        let packer = format.packer(&job.settings)?;
+        let packer = format.packer(&settings)?;
+        let OutputPlace { path, recipient } = &OutputPlace::open(&self.output, options)?;
+        let job = Job { options, output: path, recipient: recipient.clone(), format, settings, progress };
         if let Some(wrapping) = packer.wraps() {
             let source = SourceArg::Known(Source::Image(self.image.clone()));
             return WrapJob { job: &job, packer: &*packer, wrapping: &wrapping }.run(&source);

@@ -114,7 +114,7 @@ impl TokenRequest<'_> {
             Some(login) => vec![("authorization", basic(login)?)],
             None => Vec::new(),
         };
-        let answer = self.transport.get(&url, &headers, LIMIT).map_err(|words| cannot(&words))?;
+        let answer = self.transport.get(&url, &headers, LIMIT).map_err(|none| cannot(&none.words))?;
         if answer.status != 200 {
             let error = cannot(&format!("status {}", answer.status));
             let is_refused = matches!(answer.status, 401 | 403);

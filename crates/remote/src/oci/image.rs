@@ -8,7 +8,7 @@ use super::registry::Registry;
 use super::{docker_archive, layout};
 use crate::options::RemoteOptions;
 use crate::platform::{OciOptions, Platform};
-use packfs_core::{Contents, Error, Image, Result, Tree, printable, usize_of};
+use packfs_core::{Contents, Error, Image, Result, ResultExt, Tree, printable, usize_of};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
@@ -66,6 +66,7 @@ impl OciImage {
                 Resolver { blobs: Blobs::Registry(registry), options, prefers_erofs }.follow(first, 0)
             }
             OciPlace::Layout { dir, pin } => {
+                std::fs::read_dir(dir).or_io(|| format!("cannot open {dir:?}"))?;
                 OciImage::in_files(Arc::new(Folder(dir.clone())), pin.as_ref(), options, prefers_erofs)
             }
             OciPlace::Archive(ArchivePlace { path, .. }) => Err(Error::unsupported(

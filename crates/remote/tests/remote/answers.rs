@@ -224,5 +224,6 @@ fn a_port_without_a_server_ends_in_an_error() {
     drop(listener);
     let error = RemoteImage::open(&url, options()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Io);
-    assert!(error.to_string().contains("after 4 attempts"), "{error}");
+    // A server that has not answered yet is not waited for as long as one that has.
+    assert!(error.to_string().contains("after 3 attempts"), "{error}");
 }

@@ -87,7 +87,8 @@ impl Summary<'_> {
     /// By the kernel where it can and the user may, else through FUSE, which needs a directory of
     /// the user's own.
     fn mount_command(&self) -> String {
-        match self.report.driver.filter(|_| packfs::mount::is_root()) {
+        let is_file = packfs::url_scheme(self.image).is_none();
+        match self.report.driver.filter(|_| is_file && packfs::mount::is_root()) {
             Some(driver) => self.kernel_mount(driver),
             None => self.own_mount(),
         }
