@@ -38,14 +38,14 @@ def run(doc, pack_all):
     """Runs the program of an engine: pack_all(args) yields the documents of all shards."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("plan", help="folder of the plan")
-    parser.add_argument("--to", required=True, metavar="STORE", help="store, a folder that all nodes see")
+    parser.add_argument("--to", required=True, metavar="STORE", help="store, a folder that all nodes see, or s3://...")
     parser.add_argument("--output", metavar="IMAGE", help="merge the shards into this image")
     parser.add_argument("--jobs", type=int, default=1, help="CPUs and threads of a task")
     parser.add_argument("--packfs", default="packfs", help="program on the nodes")
     parser.add_argument("--address", help="scheduler; without it, a local one is started")
     parser.add_argument("--workers", type=int, help="workers of a local scheduler (default: one for each CPU)")
     args = parser.parse_args()
-    args.plan, args.to = (os.path.abspath(path) for path in (args.plan, args.to))
+    args.plan, args.to = (path if "://" in path else os.path.abspath(path) for path in (args.plan, args.to))
     try:
         for shard in pack_all(args):
             print(f"shard {shard['shard']}: {shard['state']}, {shard['sidecar']['size']} bytes")

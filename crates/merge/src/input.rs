@@ -25,7 +25,7 @@ pub struct MergeInput {
 
 impl MergeInput {
     /// Returns the image that offsets of data refer to.
-    pub(crate) fn data_image(&self) -> Arc<dyn Image> {
+    pub fn data_image(&self) -> Arc<dyn Image> {
         self.volume.data_image().unwrap_or_else(|| Arc::clone(&self.image))
     }
 

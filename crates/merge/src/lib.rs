@@ -26,6 +26,7 @@ mod whiteouts;
 mod write;
 
 pub use input::MergeInput;
+pub use moves::Move;
 pub use open_files::allow_open_files;
 pub use report::MergeReport;
 
@@ -101,14 +102,40 @@ pub fn merge(
     options: &MergeOptions,
     progress: &dyn Progress,
 ) -> Result<MergeReport> {
+    Ok(written(format, inputs, output, options, false, progress)?.report)
+}
+
+/// Merges as [`merge`], but leaves holes where data belongs. Returns what belongs there, too, in
+/// the order of its place: ranges of the inputs' data images, beyond whose ends are zeros.
+///
+/// Errors: as [`merge`].
+pub fn merge_without_data(
+    format: &dyn Format,
+    inputs: &[MergeInput],
+    output: &Path,
+    options: &MergeOptions,
+    progress: &dyn Progress,
+) -> Result<(MergeReport, Vec<Move>)> {
+    let written = written(format, inputs, output, options, true, progress)?;
+    Ok((written.report, written.left))
+}
+
+fn written(
+    format: &dyn Format,
+    inputs: &[MergeInput],
+    output: &Path,
+    options: &MergeOptions,
+    leaves_data: bool,
+    progress: &dyn Progress,
+) -> Result<write::Written> {
     let warm = warm::Warm::new(inputs);
     check_inputs(format, inputs, &warm)?;
     let scanned = scan::scan(inputs, &warm, options, progress)?;
     let by_input = files::ByInput::new(&scanned, inputs.len());
     let merging = merging(inputs, &scanned, options);
     let packer = format.merger(&merging)?;
-    let job =
-        write::Job { inputs, warm: &warm, scanned: &scanned, packer: &*packer, output, options, progress };
+    let (warm, scanned, packer) = (&warm, &scanned, &*packer);
+    let job = write::Job { inputs, warm, scanned, packer, output, options, progress, leaves_data };
     match packer.layout() {
         AnyLayout::Blocks(layout) => {
             let plan = job.plan(layout)?;

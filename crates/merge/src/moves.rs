@@ -10,9 +10,9 @@ const SHARED_LEN_MIN: u64 = 1 << 20;
 /// Block of file systems that share blocks.
 const SHARED_BLOCK_LEN: u64 = 4096;
 
-/// A range that is moved.
+/// Range of an input's data, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Move {
+pub struct Move {
     /// Index of the input.
     pub input: usize,
     /// Range of its data image.
@@ -22,7 +22,8 @@ pub(crate) struct Move {
 }
 
 impl Move {
-    pub(crate) fn len(&self) -> u64 {
+    /// Returns the length of the range.
+    pub fn len(&self) -> u64 {
         self.from.end.saturating_sub(self.from.start)
     }
 }

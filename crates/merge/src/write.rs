@@ -24,6 +24,15 @@ pub(crate) struct Job<'a> {
     pub output: &'a Path,
     pub options: &'a MergeOptions,
     pub progress: &'a dyn Progress,
+    /// Set to leave holes where data belongs.
+    pub leaves_data: bool,
+}
+
+/// Results of writing.
+pub(crate) struct Written {
+    pub report: MergeReport,
+    /// Data that was left where it is.
+    pub left: Vec<Move>,
 }
 
 impl Job<'_> {
@@ -56,7 +65,7 @@ impl Job<'_> {
         plan: &Plan<K>,
         mut placed: Placed<K>,
         moves: &Moves,
-    ) -> Result<MergeReport> {
+    ) -> Result<Written> {
         placed.data_end = moves.end.saturating_add(moves.fresh.len() as u64);
         let in_image = self.options.data == DataPlace::Image;
         let start = if in_image { placed.data_end } else { 0 };
@@ -72,10 +81,15 @@ impl Job<'_> {
             })
             .map_err(as_limit)?;
         out.flush()?;
+        let base = if self.options.data == DataPlace::Flat { end } else { 0 };
         let moved = match self.options.data {
-            DataPlace::Image => self.move_data(&out, moves, 0, plan.data_start)?,
-            DataPlace::Flat => self.move_data(&out, moves, end, end)?,
             DataPlace::Inputs => Moved::default(),
+            _ if self.leaves_data => {
+                out.write_at(base.saturating_add(moves.fresh_at), &moves.fresh)?;
+                Moved::default()
+            }
+            DataPlace::Image => self.move_data(&out, moves, base, plan.data_start)?,
+            DataPlace::Flat => self.move_data(&out, moves, base, end)?,
         };
         if self.options.data == DataPlace::Flat {
             out.reach(end.saturating_add(moves.end));
@@ -85,7 +99,12 @@ impl Job<'_> {
             out.overwrite(&section)?;
         }
         out.finish(self.options.sync)?;
-        Ok(MergeReport { metadata_bytes: metadata_len, image_size, ..self.report(&moved) })
+        let left = |row: &Move| Move { to: base.saturating_add(row.to), ..row.clone() };
+        let is_left = self.leaves_data && self.options.data != DataPlace::Inputs;
+        Ok(Written {
+            report: MergeReport { metadata_bytes: metadata_len, image_size, ..self.report(&moved) },
+            left: if is_left { moves.rows().iter().map(left).collect() } else { Vec::new() },
+        })
     }
 
     fn report(&self, moved: &Moved) -> MergeReport {

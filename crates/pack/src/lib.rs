@@ -55,7 +55,7 @@ pub use report::{PackReport, Section, StageTime, Stored, WalkReads};
 pub use size_limit::SizeLimit;
 pub use verify::{Verify, Written, WrittenFile};
 
-use packfs_core::{Contents, Error, NodeId, Progress, Recipient, Result, Tree};
+use packfs_core::{Contents, Error, NodeId, Progress, Result, Tree};
 use packfs_format::{AnyLayout, PackFormat};
 use stages::Packing;
 use std::path::Path;
@@ -103,8 +103,6 @@ pub struct PackOptions {
     /// Verifies the finished image before it is renamed into place. If set, contents are hashed
     /// while they are read.
     pub verify: Option<Arc<dyn Verify>>,
-    /// Place that takes the finished image instead of the output, whose folder holds it until then.
-    pub recipient: Option<Arc<dyn Recipient>>,
 }
 
 impl Default for PackOptions {
@@ -126,7 +124,6 @@ impl Default for PackOptions {
             index_only: false,
             base: None,
             verify: None,
-            recipient: None,
         }
     }
 }

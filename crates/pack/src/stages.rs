@@ -63,10 +63,8 @@ impl Packing<'_> {
         let coverage = self.lay_out(layout, &plan, &stored.placed, &mut files)?;
         clock.passed_if(Stage::Metadata, options.verify.is_some());
         self.verify(&files, &job, &stored.placed, seen)?;
-        let last = if options.verify.is_some() { Stage::Verify } else { Stage::Metadata };
-        clock.passed_if(last, options.recipient.is_some());
-        let image_len = files.finish(options, progress)?;
-        clock.passed(if options.recipient.is_some() { Stage::Upload } else { last });
+        let image_len = files.finish(options.sync)?;
+        clock.passed(if options.verify.is_some() { Stage::Verify } else { Stage::Metadata });
 
         let walk = E::walk(context, &stored.placed);
         let report = PackReport::new(self.tree, plan, &stored.placed, &coverage);
@@ -245,16 +243,13 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// Renames every file into place, or hands out the image. Returns its length.
-    fn finish(self, options: &PackOptions, progress: &dyn Progress) -> Result<u64> {
+    /// Renames every file into place. Returns the length of the image.
+    fn finish(self, sync: bool) -> Result<u64> {
         // Data first: an image without it is useless.
         for file in self.data {
-            file.finish(options.sync)?;
+            file.finish(sync)?;
         }
-        match &options.recipient {
-            Some(recipient) => recipient.take(&self.image.written(), progress)?,
-            None => self.image.finish(options.sync)?,
-        }
+        self.image.finish(sync)?;
         Ok(self.image_len)
     }
 }

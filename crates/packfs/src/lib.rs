@@ -108,6 +108,8 @@ pub mod oci;
 mod open_with;
 mod opened;
 #[cfg(feature = "pack")]
+mod output_place;
+#[cfg(feature = "pack")]
 mod pack;
 mod place;
 mod ranges;

@@ -1,7 +1,12 @@
 //! Merges images that were packed apart ([`merge`]).
 
+#[cfg(feature = "remote")]
+mod in_store;
+
+use crate::OpenOptions;
+use crate::output_place::OutputPlace;
 use crate::watcher::Watcher;
-use packfs_core::{Error, FileImage, Image, ImagePath, IntoImagePath, Limits, Progress, Result};
+use packfs_core::{Error, FileImage, Image, ImagePath, IntoImagePath, Limits, Progress, Result, shown_place, url_scheme};
 use packfs_format::{Format, Opening, Volume};
 use packfs_merge::{DataPlace, Marks, MergeInput, MergeOptions, MergeReport, OnConflict};
 use packfs_read::CountedImage;
@@ -127,7 +132,8 @@ impl Merge {
         self
     }
 
-    /// Merges. A failure leaves what was under the output's name before. All images are open at
+    /// Merges. The output may be `s3://BUCKET/KEY`, where no object is: the store copies the data
+    /// of images that it has. A failure leaves what was under the output's name before. All images are open at
     /// once: the process's limit of open files is raised if need be.
     ///
     /// Errors: `Usage` for images whose data cannot lie in one image, `Failed` for paths in
@@ -141,21 +147,36 @@ impl Merge {
     ///
     /// Errors: as [`Merge::run`].
     pub fn run_with(&self, progress: &dyn Progress) -> Result<Merged> {
-        let mut counted: Option<Arc<CountedImage>> = None;
-        let (mut inputs, mut format): (Vec<MergeInput>, Option<&'static dyn Format>) = (Vec::new(), None);
+        let opening = OpenOptions::of_many(self.images.len());
+        let place = OutputPlace::open(&self.output, &opening)?;
         packfs_merge::allow_open_files(self.images.len());
+        let mut opened = Opened { opening, ..Opened::default() };
         for (at, path) in &self.images {
             self.refuse_overwriting(path)?;
-            let (input, found) = open(path, at, &mut counted)?;
-            format.get_or_insert(found);
-            inputs.push(input);
+            opened.add(path, at, progress)?;
         }
-        let Some(format) = format else {
+        let Some(format) = opened.format else {
             return Err(Error::usage("there is no image to merge"));
         };
-        let report = packfs_merge::merge(format, &inputs, &self.output, &self.options, progress)?;
-        let read_bytes = counted.map_or(0, |counted| counted.bytes());
+        let report = self.write(format, &opened, &place, progress)?;
+        let read_bytes = opened.counted.map_or(0, |counted| counted.bytes());
         Ok(Merged { read_bytes, report })
+    }
+
+    fn write(
+        &self,
+        format: &dyn Format,
+        opened: &Opened,
+        place: &OutputPlace,
+        progress: &dyn Progress,
+    ) -> Result<MergeReport> {
+        let (inputs, options) = (&opened.inputs, &self.options);
+        #[cfg(feature = "remote")]
+        if let Some(upload) = &place.upload {
+            let to = (upload, place.path());
+            return in_store::merge(format, inputs, &opened.remote, to, options, progress);
+        }
+        packfs_merge::merge(format, inputs, place.path(), options, progress)
     }
 
     /// Errors: `Usage` for an image on the block device that the new one is written to.
@@ -195,25 +216,56 @@ fn hint_at_limit(error: Error) -> Error {
     }
 }
 
-fn open(
-    path: &Path,
-    at: &ImagePath,
-    counted: &mut Option<Arc<CountedImage>>,
-) -> Result<(MergeInput, &'static dyn Format)> {
-    let file = Arc::new(FileImage::open(path).map_err(hint_at_limit)?);
-    let image = Arc::clone(&file) as Arc<dyn Image>;
-    let image = match counted {
-        Some(first) => first.beside(image),
-        None => Arc::clone(counted.insert(CountedImage::new(image))),
-    };
-    let format = packfs_formats::probe(&*image)?.ok_or_else(|| {
-        let error = Error::unsupported("image", format!("{path:?} has no known format"));
-        error.hint("packfs merge takes SquashFS 4.0 and EROFS images")
-    })?;
-    let name = image.name();
-    let image: Arc<dyn Image> = image;
-    let volume: Arc<dyn Volume> = Arc::from(format.open_with(Arc::clone(&image), Opening::default())?);
-    volume.keep_at_most(0);
-    let input = MergeInput { volume, image, file: Some(file), path: path.to_owned(), name, at: at.clone() };
-    Ok((input, format))
+/// The images of one format that are merged.
+#[derive(Default)]
+struct Opened {
+    opening: OpenOptions,
+    inputs: Vec<MergeInput>,
+    /// Those of them that lie at URLs.
+    #[cfg(feature = "remote")]
+    remote: Vec<Option<Arc<packfs_remote::RemoteImage>>>,
+    format: Option<&'static dyn Format>,
+    counted: Option<Arc<CountedImage>>,
+}
+
+impl Opened {
+    fn add(&mut self, path: &Path, at: &ImagePath, progress: &dyn Progress) -> Result<()> {
+        let (image, file) = match url_scheme(path) {
+            Some(_) => (self.open_url(path, progress)?, None),
+            None => {
+                let file = Arc::new(FileImage::open(path).map_err(hint_at_limit)?);
+                #[cfg(feature = "remote")]
+                self.remote.push(None);
+                (Arc::clone(&file) as Arc<dyn Image>, Some(file))
+            }
+        };
+        let image = match &self.counted {
+            Some(first) => first.beside(image),
+            None => Arc::clone(self.counted.insert(CountedImage::new(image))),
+        };
+        let format = packfs_formats::probe(&*image)?.ok_or_else(|| {
+            let error = Error::unsupported("image", format!("{} has no known format", shown_place(path)));
+            error.hint("packfs merge takes SquashFS 4.0 and EROFS images")
+        })?;
+        self.format.get_or_insert(format);
+        let name = image.name();
+        let image: Arc<dyn Image> = image;
+        let volume: Arc<dyn Volume> = Arc::from(format.open_with(Arc::clone(&image), Opening::default())?);
+        volume.keep_at_most(0);
+        self.inputs.push(MergeInput { volume, image, file, path: path.to_owned(), name, at: at.clone() });
+        Ok(())
+    }
+
+    #[cfg(feature = "remote")]
+    fn open_url(&mut self, url: &Path, progress: &dyn Progress) -> Result<Arc<dyn Image>> {
+        let (image, warnings) = self.opening.remote_image(url)?;
+        warnings.iter().for_each(|warning| progress.warn(warning));
+        self.remote.push(Some(Arc::clone(&image)));
+        Ok(image)
+    }
+
+    #[cfg(not(feature = "remote"))]
+    fn open_url(&mut self, url: &Path, _: &dyn Progress) -> Result<Arc<dyn Image>> {
+        self.opening.bytes_at(url)
+    }
 }

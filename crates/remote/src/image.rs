@@ -4,7 +4,9 @@ use crate::blocks::{Block, Blocks};
 use crate::object::Object;
 use crate::opening::Beginning;
 use crate::options::RemoteOptions;
+use crate::origin::Origin;
 use crate::plan::{BLOCK_LEN, blocks_of, requests};
+use crate::s3::S3Object;
 use crate::store::Entry;
 use crate::version::{Validator, Version};
 use packfs_core::{Error, Fetched, Image, Result, usize_of};
@@ -17,7 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 const PARALLEL: usize = 8;
 /// Most blocks fetched for one read or hint at once.
 const BATCH_MAX: u64 = 256;
-/// Most blocks fetched ahead of a sequence of reads.
+/// Most blocks fetched ahead of a sequence of reads, within half of the memory.
 const WINDOW_MAX: u64 = 128;
 
 /// An object on a server, as an image.
@@ -117,6 +119,27 @@ impl RemoteImage {
         })
     }
 
+    /// Returns the place of an object in S3.
+    pub(crate) fn s3_place(&self) -> Option<&S3Object> {
+        match &self.object.origin {
+            Origin::S3(place) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// Returns the entity tag of the version that was opened.
+    pub(crate) fn etag(&self) -> Option<&str> {
+        match &self.version.validator {
+            Validator::ETag(tag) => Some(tag),
+            _ => None,
+        }
+    }
+
+    /// Returns the error for an object that changed, and has all later reads fail with it.
+    pub(crate) fn changed(&self) -> Error {
+        self.object.changed()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -196,8 +219,8 @@ impl RemoteImage {
         if let (true, Some(&first), Some(&last)) = (ahead, blocks.first(), blocks.last()) {
             let is_next = first == state.next;
             let count = last.saturating_sub(first).saturating_add(1);
-            state.window =
-                if is_next { state.window.max(count).saturating_mul(2).min(WINDOW_MAX) } else { 0 };
+            let most = WINDOW_MAX.min(self.object.options.memory_len / BLOCK_LEN / 2);
+            state.window = if is_next { state.window.max(count).saturating_mul(2).min(most) } else { 0 };
             let start = last.saturating_add(1);
             let end = start.saturating_add(state.window).min(self.version.len.div_ceil(BLOCK_LEN));
             let is_free = |number: &u64| !state.blocks.holds(*number) && !state.in_flight.contains(number);

@@ -32,13 +32,13 @@ mod platform;
 mod proxies;
 mod retry;
 mod s3;
+mod s3_folder;
 mod store;
 mod transport;
-mod upload;
 mod version;
 
 pub use environment::Environment;
 pub use image::RemoteImage;
 pub use options::{RemoteOptions, Retries, TimeLimits};
+pub use s3_folder::{Copied, S3Folder};
 pub use store::{Store, Stored, Verified};
-pub use upload::Upload;

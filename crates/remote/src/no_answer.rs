@@ -90,13 +90,13 @@ impl NoAnswer {
         NoAnswer::new(words, Cause::Lasting(advice))
     }
 
-    /// Returns the failure of an attempt; `shown` is the URL without its secrets.
-    pub(crate) fn failure(self, shown: &str) -> Failure {
+    /// Returns the failure of an attempt; `what` could not be done.
+    pub(crate) fn failure(self, what: &str) -> Failure {
         match self.cause {
             Cause::Passing => Failure::temporary(self.words),
             Cause::Unreached => Failure::Unreached(self.words),
             Cause::Lasting(advice) => {
-                let error = Error::failed(format!("cannot read {shown}: {}", self.words));
+                let error = Error::failed(format!("{what}: {}", self.words));
                 Failure::Final(error.hint(advice))
             }
         }

@@ -4,9 +4,9 @@ use crate::answer::Answer;
 use crate::options::RemoteOptions;
 use crate::origin::{Origin, without_user};
 use crate::retry;
-use crate::transport::{Headers, Method, Transport};
+use crate::transport::{Headers, Transport};
 use packfs_core::{Error, Fetched, Result, shown_place};
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -245,27 +245,11 @@ impl Object {
     fn get_once(&self, url: &Url, headers: &Headers, deadline: Instant) -> Result<Answer, Failure> {
         self.counts.request();
         let left = deadline.saturating_duration_since(Instant::now());
-        self.transport.get(url, headers, left).map_err(|none| none.failure(&self.shown))
+        self.transport.get(url, headers, left).map_err(|none| none.failure(&format!("cannot read {}", self.shown)))
     }
 
     fn redirected(&self) -> MutexGuard<'_, Option<Url>> {
         self.redirected.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sends a request that changes something, with `len` bytes of a body. Redirects are not
-    /// followed.
-    pub(crate) fn send(
-        &self,
-        method: Method,
-        (url, headers): &(Url, Headers),
-        body: &mut dyn Read,
-        len: u64,
-        deadline: Instant,
-    ) -> Result<Answer, Failure> {
-        self.counts.request();
-        let left = deadline.saturating_duration_since(Instant::now());
-        let sent = self.transport.send_from(method, url, headers, body, len, left);
-        sent.map_err(|none| none.failure(&self.shown))
     }
 
     /// Returns the error for an object that is not the one that was opened. From then on, all

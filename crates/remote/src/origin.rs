@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::netrc;
 use crate::options::RemoteOptions;
-use crate::s3::{S3Object, S3Request};
+use crate::s3::S3Object;
 use crate::transport::{Headers, Transport};
 use ct_codecs::{Base64, Encoder};
 use packfs_core::{Error, Result};
@@ -83,7 +83,7 @@ impl Origin {
                 let authorization = authorization.iter().map(|it| ("authorization", it.clone()));
                 Ok((url.clone(), authorization.collect()))
             }
-            Origin::S3(object) => object.request(&S3Request::Get),
+            Origin::S3(object) => object.request(),
             Origin::Registry(origin) => origin.request(),
         }
     }

@@ -3,8 +3,10 @@
 use crate::credentials::{Chain, Keys};
 use crate::environment::Environment;
 use crate::transport::{Headers, Transport};
+use jiff::Timestamp;
 use packfs_core::{Error, Result};
-use rusty_s3::{Bucket, Credentials, S3Action, UrlStyle};
+use rusty_s3::{Bucket, Method, UrlStyle};
+use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
@@ -13,41 +15,15 @@ const VALID_FOR: Duration = Duration::from_secs(900);
 
 /// Header by which the requester pays.
 const PAYER: &str = "x-amz-request-payer";
-/// Header that marks an object as that of one upload.
-pub(crate) const MARK: &str = "x-amz-meta-packfs-upload";
-
-/// A request about an object.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum S3Request<'a> {
-    /// Its bytes.
-    Get,
-    /// Its headers.
-    Head,
-    /// A new upload, whose object gets this mark.
-    Create { mark: &'a str },
-    /// A part of an upload.
-    Part { id: &'a str, number: u16 },
-    /// The end of an upload.
-    Complete { id: &'a str },
-    /// The removal of an upload.
-    Abort { id: &'a str },
-}
-
-/// Signs a request with its headers.
-fn signed<'a>(mut action: impl S3Action<'a>, headers: &'a Headers) -> Url {
-    for (name, value) in headers {
-        action.headers_mut().insert(*name, value.as_str());
-    }
-    action.sign(VALID_FOR)
-}
 
 /// Object in a bucket.
+#[derive(Clone)]
 pub(crate) struct S3Object {
     bucket: Bucket,
     key: String,
     /// Value of the header by which the requester pays, if the user wants to.
     payer: Option<String>,
-    chain: Chain,
+    chain: Arc<Chain>,
 }
 
 impl S3Object {
@@ -66,7 +42,7 @@ impl S3Object {
         if name.is_empty() || key.is_empty() || name.contains(['@', ':', '?', '#']) {
             return Err(form());
         }
-        let chain = Chain::new(environment, transport);
+        let chain = Arc::new(Chain::new(environment, transport));
         let region = chain.region().unwrap_or_else(|| "us-east-1".into());
         let custom = environment.first(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]);
         let default = || format!("https://s3.{region}.amazonaws.com");
@@ -81,39 +57,72 @@ impl S3Object {
         Ok(S3Object { bucket, key: key.into(), payer: environment.get("AWS_REQUEST_PAYER"), chain })
     }
 
-    /// Returns a signed address, or one without a signature if there are no credentials, and the
-    /// headers that it was signed with.
-    ///
-    /// Errors: those of finding credentials.
-    pub(crate) fn request(&self, request: &S3Request<'_>) -> Result<(Url, Headers)> {
-        let credentials = self.chain.keys()?.map(|keys: Keys| match keys.token {
-            Some(token) => Credentials::new_with_token(keys.key, keys.secret, token),
-            None => Credentials::new(keys.key, keys.secret),
-        });
-        let (bucket, credentials, key) = (&self.bucket, credentials.as_ref(), self.key.as_str());
-        let mut headers: Headers = self.payer.iter().map(|payer| (PAYER, payer.clone())).collect();
-        let url = match *request {
-            S3Request::Get => signed(bucket.get_object(credentials, key), &headers),
-            S3Request::Head => signed(bucket.head_object(credentials, key), &headers),
-            S3Request::Create { mark } => {
-                headers.push((MARK, mark.to_owned()));
-                signed(bucket.create_multipart_upload(credentials, key), &headers)
-            }
-            S3Request::Part { id, number } => {
-                signed(bucket.upload_part(credentials, key, number, id), &headers)
-            }
-            S3Request::Complete { id } => signed(
-                bucket.complete_multipart_upload(credentials, key, id, std::iter::empty::<&str>()),
-                &headers,
-            ),
-            S3Request::Abort { id } => signed(bucket.abort_multipart_upload(credentials, key, id), &headers),
-        };
-        Ok((url, headers))
+    /// Returns an object of the same bucket.
+    pub(crate) fn beside(&self, key: String) -> Self {
+        S3Object { key, ..self.clone() }
     }
 
-    /// Returns the body that completes an upload of these parts.
-    pub(crate) fn completion<'a>(&'a self, id: &'a str, parts: impl Iterator<Item = &'a str>) -> String {
-        self.bucket.complete_multipart_upload(None, &self.key, id, parts).body()
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// True if the same store has both objects, and can copy one to the other.
+    pub(crate) fn is_near(&self, other: &S3Object) -> bool {
+        let store = |object: &S3Object| match object.bucket.base_url() {
+            // The name of the bucket is that of the host.
+            url if url.path() == "/" => url.host_str().and_then(|host| host.split_once('.')).map(|it| it.1.to_owned()),
+            url => url.host_str().map(str::to_owned),
+        };
+        let port = |object: &S3Object| object.bucket.base_url().port_or_known_default();
+        store(self) == store(other) && port(self) == port(other)
+    }
+
+    /// Returns the path by which a copy names the object: bucket and key, escaped.
+    pub(crate) fn copy_source(&self) -> String {
+        let (url, base) = (self.bucket.object_url(&self.key), self.bucket.base_url().path());
+        let key = url.path().strip_prefix(base).unwrap_or_default().trim_start_matches('/');
+        format!("/{}/{key}", self.bucket.name())
+    }
+
+    /// Returns an address for reading, as [`S3Object::signed`].
+    ///
+    /// Errors: those of finding credentials.
+    pub(crate) fn request(&self) -> Result<(Url, Headers)> {
+        self.signed(Method::Get, &[], &[])
+    }
+
+    /// Returns a signed address, or one without a signature if there are no credentials, and the
+    /// headers of the request. Parameters and headers are sorted by name.
+    ///
+    /// Errors: those of finding credentials.
+    pub(crate) fn signed(
+        &self,
+        method: Method,
+        query: &[(&str, &str)],
+        headers: &[(&'static str, &str)],
+    ) -> Result<(Url, Headers)> {
+        let payer = self.payer.iter().map(|payer| (PAYER, payer.as_str()));
+        let headers: Vec<(&'static str, &str)> = headers.iter().copied().chain(payer).collect();
+        let mut url = self.bucket.object_url(&self.key);
+        match self.chain.keys()? {
+            Some(Keys { key, secret, token, .. }) => {
+                url = rusty_s3::signing::sign(
+                    &Timestamp::now(),
+                    method,
+                    url,
+                    &key,
+                    &secret,
+                    token.as_deref(),
+                    self.bucket.region(),
+                    VALID_FOR.as_secs(),
+                    query.iter().copied(),
+                    headers.iter().copied(),
+                );
+            }
+            None if query.is_empty() => {}
+            None => _ = url.query_pairs_mut().extend_pairs(query),
+        }
+        Ok((url, headers.into_iter().map(|(name, value)| (name, value.to_owned())).collect()))
     }
 
     pub(crate) fn identity(&self) -> String {

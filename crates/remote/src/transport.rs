@@ -34,6 +34,18 @@ pub(crate) enum Method {
     Delete,
 }
 
+impl From<rusty_s3::Method> for Method {
+    fn from(method: rusty_s3::Method) -> Self {
+        match method {
+            rusty_s3::Method::Head => Method::Head,
+            rusty_s3::Method::Get => Method::Get,
+            rusty_s3::Method::Post => Method::Post,
+            rusty_s3::Method::Put => Method::Put,
+            rusty_s3::Method::Delete => Method::Delete,
+        }
+    }
+}
+
 /// Headers of a request.
 pub(crate) type Headers = Vec<(&'static str, String)>;
 

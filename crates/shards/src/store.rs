@@ -1,6 +1,6 @@
 //! Stores of packed shards: named objects that appear complete and are never changed.
 
-use packfs_core::{Error, FileImage, Image, Result, ResultExt};
+use packfs_core::{Error, FileImage, Image, Progress, Result, ResultExt};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,11 +12,6 @@ use tempfile::TempDir;
 pub trait Store: Send + Sync {
     /// Returns the name of the store for messages and commands.
     fn name(&self) -> String;
-
-    /// Lists the names of all objects, sorted.
-    ///
-    /// Errors: `Io`.
-    fn list(&self) -> Result<Vec<String>>;
 
     /// Opens an object; `None` if there is none.
     ///
@@ -39,20 +34,18 @@ pub trait Store: Send + Sync {
     fn stage(&self) -> Result<Staged>;
 
     /// Creates an object of a complete, synced file. Returns false, and changes nothing, if there
-    /// is one of this name.
+    /// is one of this name. `progress` may stop a long one.
     ///
-    /// Errors: `Io`.
-    fn put(&self, name: &str, staged: Staged) -> Result<bool>;
+    /// Errors: `Io`, `Cancelled`.
+    fn put(&self, name: &str, staged: Staged, progress: &dyn Progress) -> Result<bool>;
 
     /// Removes an object, if there is one.
     ///
     /// Errors: `Io`.
     fn remove(&self, name: &str) -> Result<()>;
 
-    /// Returns the file of an object, by which images are merged.
-    ///
-    /// Errors: `Unsupported` for a store without files.
-    fn path(&self, name: &str) -> Result<PathBuf>;
+    /// Returns the path or URL of an object, by which images are merged.
+    fn place(&self, name: &str) -> PathBuf;
 }
 
 /// Place for an object that is being written, removed unless it becomes one.
@@ -61,6 +54,16 @@ pub struct Staged {
 }
 
 impl Staged {
+    /// Makes a place in a folder.
+    ///
+    /// Errors: `Io`.
+    pub fn within(folder: &Path) -> Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".shard-").suffix(".packfs-tmp");
+        let folder = builder.tempdir_in(folder).or_io(|| format!("cannot write to {folder:?}"))?;
+        Ok(Staged { folder })
+    }
+
     /// Returns the path to write to.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("shard")
@@ -111,20 +114,6 @@ impl Store for DirStore {
         self.folder.display().to_string()
     }
 
-    fn list(&self) -> Result<Vec<String>> {
-        let cannot = || format!("cannot read {:?}", self.folder);
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(&self.folder).or_io(cannot)? {
-            if let Ok(name) = entry.or_io(cannot)?.file_name().into_string()
-                && !name.starts_with('.')
-            {
-                names.push(name);
-            }
-        }
-        names.sort_unstable();
-        Ok(names)
-    }
-
     fn open(&self, name: &str) -> Result<Option<Arc<dyn Image>>> {
         let path = self.at(name);
         match File::open(&path) {
@@ -159,14 +148,10 @@ impl Store for DirStore {
     }
 
     fn stage(&self) -> Result<Staged> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".shard-").suffix(".packfs-tmp");
-        let folder =
-            builder.tempdir_in(&self.folder).or_io(|| format!("cannot write to {:?}", self.folder))?;
-        Ok(Staged { folder })
+        Staged::within(&self.folder)
     }
 
-    fn put(&self, name: &str, staged: Staged) -> Result<bool> {
+    fn put(&self, name: &str, staged: Staged, _progress: &dyn Progress) -> Result<bool> {
         self.publish(staged.path(), name)
     }
 
@@ -179,8 +164,8 @@ impl Store for DirStore {
         }
     }
 
-    fn path(&self, name: &str) -> Result<PathBuf> {
-        Ok(self.at(name))
+    fn place(&self, name: &str) -> PathBuf {
+        self.at(name)
     }
 }
 
@@ -196,10 +181,10 @@ mod tests {
         assert!(!store.create("a", b"2").unwrap());
         let staged = store.stage().unwrap();
         std::fs::write(staged.path(), b"3").unwrap();
-        assert!(!store.put("a", staged).unwrap());
+        assert!(!store.put("a", staged, &packfs_core::Silent).unwrap());
         assert_eq!(store.get("a", 9).unwrap().unwrap(), b"1");
         assert!(store.get("a", 0).is_err() && store.get("b", 9).unwrap().is_none());
-        assert_eq!(store.list().unwrap(), ["a"]);
+        assert_eq!(std::fs::read_dir(folder.path().join("new")).unwrap().count(), 1);
         store.remove("a").unwrap();
         store.remove("a").unwrap();
         assert_eq!(std::fs::read_dir(folder.path().join("new")).unwrap().count(), 0);

@@ -5,10 +5,10 @@
 //! judges formats from outside.
 #![forbid(unsafe_code)]
 
+mod bucket_server;
 mod bytes_image;
 mod damage;
 mod everything;
-mod fake_s3;
 mod faults;
 mod host;
 mod kernel;
@@ -27,6 +27,7 @@ mod snapshot;
 mod uring_switch;
 mod verdicts;
 
+pub use bucket_server::{BucketFault, BucketServer};
 pub use bytes_image::BytesImage;
 pub use damage::{Action, Damage, damages};
 pub use everything::{Fact, Field, SparseFiles, everything};

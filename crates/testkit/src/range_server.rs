@@ -35,6 +35,8 @@ impl Request {
 pub enum Reply {
     /// The range, on the conditions of the request.
     Right,
+    /// The range of this object.
+    Of(Served),
     /// The whole object with status 200.
     Whole,
     /// Status, further headers, and body.
@@ -56,7 +58,7 @@ pub enum Reply {
 }
 
 /// Object and its version.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Served {
     /// Bytes of the object.
     pub bytes: Arc<Vec<u8>>,
@@ -196,8 +198,11 @@ impl Shared {
 
     /// Answers; returns false if the connection ends.
     fn answer(&self, request: &Request, output: &mut TcpStream) -> std::io::Result<bool> {
-        let served = self.served.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let reply = (self.behavior)(request);
+        let served = match &reply {
+            Reply::Of(served) => served.clone(),
+            _ => self.served.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        };
         match &reply {
             Reply::Drop => return Ok(false),
             Reply::Silent(time) => {

@@ -4,7 +4,7 @@ use crate::args::LimitArgs;
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
-use packfs::shards::{DirStore, Plan, shard_images};
+use packfs::shards::{Plan, open_store, shard_images};
 use packfs::{DataPlace, Error, Merge, Merged, OnConflict, Progress, Result};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
@@ -22,13 +22,14 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// Images to merge, later over earlier ones; or a plan
+    /// Images or URLs to merge, later over earlier ones; or a plan
     #[arg(value_name = "IMAGE", required_unless_present = "at")]
     images: Vec<PathBuf>,
 
     /// Merge the shards of a plan in this store
     ///
-    /// Each shard is compared with its sidecar before: its length, and its first and last 64 KiB.
+    /// A directory, or s3://BUCKET/PREFIX. Each shard is compared with its sidecar before: its
+    /// length, and its first and last 64 KiB.
     #[arg(long, value_name = "STORE", conflicts_with_all = ["at", "on_conflict", "apply_whiteouts"])]
     from: Option<PathBuf>,
 
@@ -101,6 +102,8 @@ Examples:
   packfs merge a.erofs b.erofs -o all.erofs --on-conflict last --apply-whiteouts
   packfs merge shards/*.erofs -o index.erofs --devices
   packfs merge plan --from /shared/store -o data.sqfs
+  packfs merge plan --from s3://bucket/data -o index.erofs --devices
+  packfs merge plan --from s3://bucket/data -o s3://bucket/data.erofs
 
 Exit code 1 if paths are in conflict, 2 if the images have different codecs or
 block sizes, 4 if the new image would exceed a limit of its format.";
@@ -122,7 +125,7 @@ impl Opts {
         match (&self.images[..], &self.from) {
             ([folder], Some(store)) => {
                 let plan = Plan::read(folder)?;
-                shard_images(&plan, &DirStore::open(store, false)?, progress)
+                shard_images(&plan, &*open_store(store, false)?, progress)
             }
             (_, Some(_)) => Err(Error::usage("--from takes the folder of one plan instead of images")
                 .hint("packfs merge PLAN --from STORE -o IMAGE")),

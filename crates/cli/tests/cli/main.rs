@@ -44,6 +44,7 @@ mod remote_cache;
 mod sandboxed;
 mod serve;
 mod several;
+mod storing;
 mod sharding;
 mod short_memory;
 mod signals;

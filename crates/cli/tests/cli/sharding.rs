@@ -3,7 +3,7 @@
 
 use crate::faults::strace;
 use crate::fixture::{Fixture, Run, words};
-use packfs_testkit::skip;
+use packfs_testkit::{BucketFault, BucketServer, skip};
 use std::process::{Command, Stdio};
 
 /// A tree that is cut within directories.
@@ -298,4 +298,43 @@ fn after_a_kill_at_any_call_a_rerun_finishes_with_the_same_bytes() {
         name.ends_with(".packfs-tmp") || ["rootfs", "plan", "store", "new", "merged.sqfs"].contains(&&**name)
     };
     assert!(right.names().iter().all(is_left), "{:?}", right.names());
+}
+
+/// A bucket as the store, on a server whose answers are lost now and then.
+#[test]
+fn shards_in_a_bucket_merge_to_the_same_image() {
+    let fixture = packed();
+    fixture.run(MERGE).done();
+    let server = BucketServer::new(|request| {
+        let is_lost = request.method == "PUT" && request.number % 5 == 4;
+        is_lost.then_some(BucketFault::Lost)
+    });
+    let run = |args: &[&str]| {
+        let mut command = fixture.command(args);
+        command.env("AWS_ENDPOINT_URL", server.endpoint());
+        command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "hidden");
+        Run::of(command.output().unwrap())
+    };
+    let store = "s3://bucket/data";
+    let merge = ["merge", "plan", "--from", store, "-o", "s3.sqfs", "-q"];
+    run(&merge).failed(1, &["3 of 3 shards", "packfs pack-shard plan 0 --to s3://bucket/data"]);
+    for index in ["0", "1", "2"] {
+        run(&pack_shard(index, store)).done();
+    }
+    let present = run(&["pack-shard", "plan", "1", "--to", store]);
+    assert!(present.done().text().starts_with("present"), "{}", present.text());
+    run(&merge).done();
+    assert!(fixture.bytes("s3.sqfs") == fixture.bytes("merged.sqfs"));
+    run(&["verify", "plan", "--from", store, "--image", "s3.sqfs", "-q"]).done();
+    for (path, bytes) in server.objects() {
+        let name = path.strip_prefix("/bucket/data").unwrap();
+        assert!(bytes == fixture.bytes(&format!("store{name}")), "{path}");
+    }
+    assert_eq!(server.objects().len(), 6);
+
+    let shard = server.objects().into_keys().find(|path| path.ends_with(".shard")).unwrap();
+    server.put(&shard, vec![0; 4096]);
+    run(&merge).failed(3, &["1 of 3 shards are damaged", store]);
+    fixture.run(["pack-shard", "plan", "0", "--to", "https://host/a"]).failed(2, &["s3://BUCKET/PREFIX"]);
+    run(&pack_shard("0", "s3://none/data")).failed(1, &["no such bucket"]);
 }

@@ -3,7 +3,7 @@
 use super::lists::Lists;
 use super::verifying::{UNASKED_LEN, Verifier};
 use super::{MadeAt, PackOptions, fitting};
-use packfs_core::{Contents, Error, Progress, Recipient, Result, Tree};
+use packfs_core::{Contents, Error, Progress, Result, Tree};
 use packfs_format::{DataFile, Format, PackSettings};
 use packfs_pack::{Base, PackReport, Verify};
 use packfs_source::{Loaded, Notes, Shape};
@@ -16,8 +16,6 @@ use std::time::SystemTime;
 pub(super) struct Job<'a> {
     pub options: &'a PackOptions,
     pub output: &'a Path,
-    /// Place that takes the image instead of the output.
-    pub recipient: Option<Arc<dyn Recipient>>,
     pub format: &'static dyn Format,
     pub settings: PackSettings,
     pub progress: &'a dyn Progress,
@@ -57,7 +55,6 @@ impl Job<'_> {
     ) -> Result<PackReport> {
         let options = self.options;
         let verifies = options.verify.unwrap_or_else(|| tree.bytes_total() < UNASKED_LEN);
-        engine.recipient.clone_from(&self.recipient);
         engine.verify = verifies.then(|| Arc::new(Verifier) as Arc<dyn Verify>);
         let is_device =
             || std::fs::metadata(self.output).is_ok_and(|found| found.file_type().is_block_device());

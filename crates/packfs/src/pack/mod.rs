@@ -8,7 +8,6 @@ mod job;
 mod lists;
 mod options;
 mod output_format;
-mod output_place;
 mod verifying;
 mod wrap;
 mod wrapping;
@@ -16,14 +15,15 @@ mod wrapping;
 pub use options::{BaseCheck, MadeAt, PackOptions};
 pub use wrap::{Wrap, WrapOptions, wrap};
 
-use crate::Source;
+use crate::output_place::OutputPlace;
 use crate::watcher::Watcher;
+use crate::{Opened, Source};
 use job::Job;
 use lists::Lists;
-use output_place::OutputPlace;
 use packfs_core::{
     Error, ErrorKind, Held, IntoImagePath, Meta, NodeKind, Progress, Result, TreeBuilder, Xattrs,
 };
+use packfs_format::PackFormat;
 use packfs_pack::PackReport;
 use packfs_source::{Loaded, Notes, Shape};
 use std::path::{Path, PathBuf};
@@ -169,17 +169,23 @@ impl Pack {
         let settings = options.settings();
         // Wrong settings are told before the source is read, which may take long.
         let packer = format.packer(&settings)?;
-        let OutputPlace { path, recipient } = &OutputPlace::open(&self.output, options)?;
-        let job = Job { options, output: path, recipient: recipient.clone(), format, settings, progress };
+        let place = options.place(&self.output)?;
+        let job = Job { options, output: place.path(), format, settings, progress };
+        let report = self.run_job(&job, &*packer)?;
+        place.finish(progress)?;
+        Ok(report)
+    }
+
+    fn run_job(&self, job: &Job<'_>, packer: &dyn PackFormat) -> Result<PackReport> {
         if let Some(wrapping) = packer.wraps() {
-            return WrapJob { job: &job, packer: &*packer, wrapping: &wrapping }.run(&self.source);
+            return WrapJob { job, packer, wrapping: &wrapping }.run(&self.source);
         }
-        let lists = Lists::read(options)?;
-        let base = match &options.base {
+        let lists = Lists::read(job.options)?;
+        let base = match &job.options.base {
             None => None,
-            Some(path) => Some(earlier::open_base(path, &*packer, &job)?),
+            Some(path) => Some(earlier::open_base(path, packer, job)?),
         };
-        let loaded = self.load(&job.shape(packer.layout().data_files()), progress)?;
+        let loaded = self.load(&job.shape(packer.layout().data_files()), job.progress)?;
         job.pack_loaded(&loaded, &lists, base)
     }
 
@@ -192,7 +198,7 @@ impl Pack {
         let options = &self.options;
         let format = output_format::choose(options.format.as_deref(), &self.output, None)?;
         let (output, settings) = (&*self.output, options.settings());
-        let job = Job { options, output, recipient: None, format, settings, progress };
+        let job = Job { options, output, format, settings, progress };
         let loaded = self.load(&job.shape(&[]), progress)?;
         let packer = format.packer(&job.settings_of(&loaded.tree))?;
         let engine = packfs_pack::PackOptions { index_only: true, ..options.engine() };
@@ -239,15 +245,21 @@ impl Repack {
         let format = output_format::choose(options.format.as_deref(), &self.output, Some(opened.format()))?;
         let settings = earlier::settings(options.settings(), format, &opened);
         let packer = format.packer(&settings)?;
-        let OutputPlace { path, recipient } = &OutputPlace::open(&self.output, options)?;
-        let job = Job { options, output: path, recipient: recipient.clone(), format, settings, progress };
+        let place = options.place(&self.output)?;
+        let job = Job { options, output: place.path(), format, settings, progress };
+        let report = self.run_job(&job, &opened, &*packer)?;
+        place.finish(progress)?;
+        Ok(report)
+    }
+
+    fn run_job(&self, job: &Job<'_>, opened: &Opened, packer: &dyn PackFormat) -> Result<PackReport> {
         if let Some(wrapping) = packer.wraps() {
             let source = SourceArg::Known(Source::Image(self.image.clone()));
-            return WrapJob { job: &job, packer: &*packer, wrapping: &wrapping }.run(&source);
+            return WrapJob { job, packer, wrapping: &wrapping }.run(&source);
         }
-        let lists = Lists::read(options)?;
+        let lists = Lists::read(job.options)?;
         let shape = job.shape(packer.layout().data_files());
-        let (loaded, base) = earlier::load_source(&opened, self.trust, &*packer, &shape, progress)?;
+        let (loaded, base) = earlier::load_source(opened, self.trust, packer, &shape, job.progress)?;
         job.pack_loaded(&loaded, &lists, base)
     }
 }

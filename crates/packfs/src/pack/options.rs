@@ -183,6 +183,17 @@ impl PackOptions {
         self.source.clone().jobs(self.jobs).limits(self.limits)
     }
 
+    /// Returns the place of an output.
+    ///
+    /// Errors: as [`OutputPlace::open`]; `Usage` for an offset in an object.
+    pub(super) fn place(&self, output: &Path) -> Result<OutputPlace> {
+        if self.offset > 0 && url_scheme(output).is_some() {
+            let shown = shown_place(output);
+            return Err(Error::usage(format!("cannot write at an offset of {shown}: objects are written whole")));
+        }
+        OutputPlace::open(output, &self.opening())
+    }
+
     /// Returns how an image is opened that fills its file.
     pub(super) fn plainly_opening(&self) -> OpenOptions {
         OpenOptions::new().jobs(self.jobs).limits(self.limits)

@@ -20,7 +20,7 @@ pub fn shard_images(plan: &Plan, store: &dyn Store, progress: &dyn Progress) -> 
             return Err(Error::cancelled());
         }
         match stored(plan, shard, store, false, progress)? {
-            Stored::Committed(_) => images.push(store.path(&shard_object(&plan.name_of(shard)))?),
+            Stored::Committed(_) => images.push(store.place(&shard_object(&plan.name_of(shard)))),
             Stored::Missing => missing.push(index),
             Stored::Damaged(why) => damaged.push((index, why)),
         }

@@ -3,6 +3,9 @@
 mod merge;
 mod pack;
 mod recipe;
+#[cfg(feature = "remote")]
+mod s3;
+mod store;
 mod verify;
 
 pub use merge::shard_images;
@@ -12,6 +15,7 @@ pub use packfs_shards::{
     Sidecar, Staged, Store, TOOL_VERSION, Totals,
 };
 pub use packfs_source::{ChangeKind, ListedChange};
+pub use store::open_store;
 pub use verify::{ShardState, VerifiedImage, VerifiedShard, verify_merged, verify_shard};
 
 use packfs_core::{ErrorKind, Image, Progress, Result};

@@ -141,7 +141,7 @@ fn publish(
         })
     };
     let mut own = Some(describe(&FileImage::open(&staged.path())?)?);
-    if !store.put(&shard_object(&name), staged)? {
+    if !store.put(&shard_object(&name), staged, progress)? {
         // Another worker was faster: what it packed counts.
         own = None;
     }

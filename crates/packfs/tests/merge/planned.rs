@@ -7,6 +7,7 @@ use packfs::shards::{
 };
 use packfs::{ErrorKind, Silent};
 use packfs_testkit::{is_root, odd_tree, snapshot_dir, write_dir};
+use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -138,11 +139,11 @@ fn a_shard_has_the_same_bytes_for_any_number_of_threads() {
             pack_all(&plan, &source.store(&name), jobs);
             source.path(&name)
         });
-        let names = source.store(&format!("{format}-1")).list().unwrap();
+        let names = names(&stores[0]);
         assert_eq!(names.len(), 6);
-        for name in names {
-            let bytes = stores.each_ref().map(|store| std::fs::read(store.join(&name)).unwrap());
-            assert!(bytes[0] == bytes[1] && bytes[0] == bytes[2], "{format} {name}");
+        for name in names.iter().map(|name| OsStr::from_bytes(name)) {
+            let bytes = stores.each_ref().map(|store| std::fs::read(store.join(name)).unwrap());
+            assert!(bytes[0] == bytes[1] && bytes[0] == bytes[2], "{format} {name:?}");
         }
     }
 }
@@ -359,7 +360,6 @@ fn workers_that_pack_one_shard_at_once_all_succeed() {
             scope.spawn(|| pack_all(&plan, &store, 1));
         }
     });
-    assert_eq!(store.list().unwrap().len(), 2);
     assert_eq!(verify_shard(&plan, 0, &store, 1, &Silent).unwrap().state, ShardState::Sound);
     assert_eq!(names(&source.path("store")).len(), 2);
 }

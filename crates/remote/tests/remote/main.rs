@@ -8,8 +8,8 @@ mod redirects;
 mod registry;
 mod registry_upload;
 mod rounds;
+mod s3_folder;
 mod tls;
-mod upload;
 
 use packfs_core::{Error, Image};
 use packfs_remote::{Environment, RemoteImage, RemoteOptions, Retries, TimeLimits};

@@ -7,7 +7,7 @@ use crate::out::{Outcome, json, text};
 use lines::JsonLines;
 use owo_colors::OwoColorize;
 use packfs::shards::{
-    DirStore, ListedChange, PackedShard, Plan, ShardOptions, ShardOutcome, Sidecar, pack_shard,
+    ListedChange, PackedShard, Plan, ShardOptions, ShardOutcome, Sidecar, open_store, pack_shard,
 };
 use packfs::{Error, Progress, Result};
 use packfs_terminal::work::Answering;
@@ -38,7 +38,10 @@ pub struct Opts {
     #[arg(value_name = "N", value_parser = parse_index)]
     index: usize,
 
-    /// Write to this store, a directory; created if missing
+    /// Write to this directory, or to s3://BUCKET/PREFIX
+    ///
+    /// A directory is created if it is missing; a bucket is not. Shards for a bucket are packed in
+    /// TMPDIR before.
     #[arg(long, value_name = "STORE")]
     to: PathBuf,
 
@@ -93,6 +96,7 @@ fn parse_index(typed: &str) -> Result<usize, String> {
 const EXAMPLES: &str = "\
 Examples:
   packfs pack-shard plan 7 --to /shared/store
+  packfs pack-shard plan 7 --to s3://bucket/data
   packfs pack-shard plan $SLURM_ARRAY_TASK_ID --to /shared/store --progress json
   seq 0 63 | xargs -P 4 -I N packfs pack-shard plan N --to store -q -j 1
 
@@ -106,7 +110,7 @@ impl Opts {
         self.answering.work.shown(plain, |bars| {
             let plan = Plan::read(&self.plan)?;
             plan.shard(self.index)?;
-            let store = DirStore::open(&self.to, true)?;
+            let store = open_store(&self.to, true)?;
             let lines = JsonLines::new(self.index, bars);
             let progress: &dyn Progress = if self.progress == Style::Json { &lines } else { bars };
             let options = ShardOptions {
@@ -116,7 +120,7 @@ impl Opts {
                 memory: self.memory,
                 verify: (self.verify || self.no_verify).then_some(self.verify),
             };
-            let outcome = pack_shard(&plan, self.index, &store, &options, progress)?;
+            let outcome = pack_shard(&plan, self.index, &*store, &options, progress)?;
             bars.finish();
             match outcome {
                 ShardOutcome::Done(packed) => self.tell(&packed).map(|()| ExitCode::SUCCESS),

@@ -48,6 +48,8 @@ pub struct Opts {
     output: Option<PathBuf>,
 
     /// Verify the shards of a plan in this store
+    ///
+    /// A directory, or s3://BUCKET/PREFIX.
     #[arg(long, value_name = "STORE", conflicts_with_all = ["public_key", "key", "signature", "output", "sandbox"])]
     from: Option<PathBuf>,
 

@@ -3,7 +3,9 @@
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
-use packfs::shards::{DirStore, Plan, ShardState, VerifiedImage, VerifiedShard, verify_merged, verify_shard};
+use packfs::shards::{
+    Plan, ShardState, VerifiedImage, VerifiedShard, open_store, verify_merged, verify_shard,
+};
 use packfs::{ErrorKind, Progress, Result, printable};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
@@ -41,13 +43,13 @@ impl Request<'_> {
 
     fn verify(&self, bars: &dyn Progress) -> Result<(Vec<VerifiedShard>, Option<VerifiedImage>)> {
         let plan = Plan::read(self.plan)?;
-        let store = DirStore::open(self.store, false)?;
+        let store = open_store(self.store, false)?;
         let indexes = match self.shard {
             Some(index) => index..index + 1,
             None => 0..plan.shards.len(),
         };
         let jobs = self.answering.work.jobs();
-        let shards = indexes.map(|index| verify_shard(&plan, index, &store, jobs, bars));
+        let shards = indexes.map(|index| verify_shard(&plan, index, &*store, jobs, bars));
         let shards = shards.collect::<Result<Vec<_>>>()?;
         let image = self.image.map(|image| verify_merged(&plan, image, jobs, bars)).transpose()?;
         Ok((shards, image))
