@@ -36,7 +36,7 @@ pub fn exception(error: &packfs::Error) -> PyErr {
     let (errno, text) = (error.errno(), error.to_string());
     let exception = match error.kind() {
         // OSError makes an exception of the class for the number, such as NotADirectoryError.
-        ErrorKind::Io | ErrorKind::NotFound => PyOSError::new_err((errno, text)),
+        ErrorKind::Io | ErrorKind::NotFound | ErrorKind::AlreadyExists => PyOSError::new_err((errno, text)),
         ErrorKind::Failed if errno != EINVAL => PyOSError::new_err((errno, text)),
         ErrorKind::Usage => PyValueError::new_err(text),
         ErrorKind::Corrupt => CorruptImage::new_err((errno, text)),

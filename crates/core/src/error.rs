@@ -18,6 +18,8 @@ pub enum ErrorKind {
     /// Nothing in the image has the path that was requested. A file of this machine that is missing
     /// is `Io`.
     NotFound,
+    /// Something has the name that was to be given, and must not be replaced.
+    AlreadyExists,
     /// The request itself is wrong.
     Usage,
     /// The input breaks the rules of its own format.
@@ -39,6 +41,7 @@ impl ErrorKind {
             ErrorKind::Io
             | ErrorKind::Failed
             | ErrorKind::NotFound
+            | ErrorKind::AlreadyExists
             | ErrorKind::Limit
             | ErrorKind::TooLarge => 1,
             ErrorKind::Usage => 2,
@@ -89,6 +92,11 @@ impl Error {
     /// Nothing in the image has the path that was requested.
     pub fn not_found(message: impl fmt::Display) -> Self {
         Error::new(ErrorKind::NotFound, message.to_string())
+    }
+
+    /// Something has the name that was to be given, and must not be replaced.
+    pub fn already_exists(message: impl fmt::Display) -> Self {
+        Error::new(ErrorKind::AlreadyExists, message.to_string())
     }
 
     /// The request is wrong.
@@ -151,6 +159,7 @@ impl Error {
         let errno = self.0.errno.unwrap_or(match self.kind() {
             ErrorKind::Io => Errno::IO,
             ErrorKind::NotFound => Errno::NOENT,
+            ErrorKind::AlreadyExists => Errno::EXIST,
             ErrorKind::Usage | ErrorKind::Failed => Errno::INVAL,
             ErrorKind::Corrupt => Errno::UCLEAN,
             ErrorKind::Unsupported => Errno::OPNOTSUPP,

@@ -6,7 +6,9 @@ mod in_store;
 use crate::OpenOptions;
 use crate::output_place::OutputPlace;
 use crate::watcher::Watcher;
-use packfs_core::{Error, FileImage, Image, ImagePath, IntoImagePath, Limits, Progress, Result, shown_place, url_scheme};
+use packfs_core::{
+    Error, FileImage, Image, ImagePath, IntoImagePath, Limits, Progress, Result, shown_place, url_scheme,
+};
 use packfs_format::{Format, Opening, Volume};
 use packfs_merge::{DataPlace, Marks, MergeInput, MergeOptions, MergeReport, OnConflict};
 use packfs_read::CountedImage;

@@ -20,8 +20,8 @@ pub(crate) struct OutputPlace {
 impl OutputPlace {
     /// Looks at an output, and checks that an object in S3 can be created.
     ///
-    /// Errors: `Usage` for a URL that takes no image; `Failed` for an object that exists, and for a
-    /// store that refuses; `Io`; `Unsupported` without the feature `remote`.
+    /// Errors: `Usage` for a URL that takes no image; `AlreadyExists` for an object that exists;
+    /// `Failed` for a store that refuses; `Io`; `Unsupported` without the feature `remote`.
     pub(crate) fn open(output: &Path, options: &OpenOptions) -> Result<Self> {
         match url_scheme(output) {
             None => Ok(OutputPlace::at(output.into())),
@@ -59,8 +59,8 @@ impl OutputPlace {
 
     /// Uploads what was written, if the place is in S3.
     ///
-    /// Errors: `Failed` if the store refuses, or has such an object by now; `Io`, `Limit`,
-    /// `Cancelled`.
+    /// Errors: `AlreadyExists` if the store has such an object by now, `Failed` if it refuses, `Io`,
+    /// `Limit`, `Cancelled`.
     #[cfg_attr(not(feature = "remote"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
     pub(crate) fn finish(&self, progress: &dyn Progress) -> Result<()> {
         #[cfg(feature = "remote")]

@@ -245,7 +245,9 @@ impl Object {
     fn get_once(&self, url: &Url, headers: &Headers, deadline: Instant) -> Result<Answer, Failure> {
         self.counts.request();
         let left = deadline.saturating_duration_since(Instant::now());
-        self.transport.get(url, headers, left).map_err(|none| none.failure(&format!("cannot read {}", self.shown)))
+        self.transport
+            .get(url, headers, left)
+            .map_err(|none| none.failure(&format!("cannot read {}", self.shown)))
     }
 
     fn redirected(&self) -> MutexGuard<'_, Option<Url>> {

@@ -70,7 +70,9 @@ impl S3Object {
     pub(crate) fn is_near(&self, other: &S3Object) -> bool {
         let store = |object: &S3Object| match object.bucket.base_url() {
             // The name of the bucket is that of the host.
-            url if url.path() == "/" => url.host_str().and_then(|host| host.split_once('.')).map(|it| it.1.to_owned()),
+            url if url.path() == "/" => {
+                url.host_str().and_then(|host| host.split_once('.')).map(|it| it.1.to_owned())
+            }
             url => url.host_str().map(str::to_owned),
         };
         let port = |object: &S3Object| object.bucket.base_url().port_or_known_default();

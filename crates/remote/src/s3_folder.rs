@@ -96,7 +96,7 @@ impl S3Folder {
     /// Checks that an object can be created: there is none of this name, and the store lets an
     /// upload begin.
     ///
-    /// Errors: `Failed` if there is one or the store refuses, `Io`.
+    /// Errors: `AlreadyExists` if there is one, `Failed` if the store refuses, `Io`.
     pub fn check_creation(&self, name: &str) -> Result<()> {
         // Those who may write but not read learn of it at the end.
         if self.has(name).unwrap_or(false) {
@@ -107,7 +107,10 @@ impl S3Folder {
 
     /// Returns the error for an object that exists.
     pub fn exists(&self, name: &str) -> Error {
-        let error = Error::failed(format!("cannot write {}: an object of this name exists", self.url(Some(name))));
+        let error = Error::already_exists(format!(
+            "cannot write {}: an object of this name exists",
+            self.url(Some(name))
+        ));
         error.hint("objects are never replaced; another name, or its removal, is needed")
     }
 

@@ -126,14 +126,19 @@ impl Objects {
                 (_, None) => status(404, "NoSuchUpload"),
                 ("PUT", Some(upload)) => {
                     let number = value("partNumber").and_then(|number| number.parse().ok()).unwrap();
-                    match request.header("x-amz-copy-source").map(|source| copied(&self.whole, request, source)) {
+                    match request
+                        .header("x-amz-copy-source")
+                        .map(|source| copied(&self.whole, request, source))
+                    {
                         None => {
                             upload.parts.insert(number, request.body.clone());
                             Reply::Status(200, vec![("ETag", format!("\"part-{number}\""))], String::new())
                         }
                         Some(Ok(bytes)) => {
                             upload.parts.insert(number, bytes);
-                            let body = format!("<CopyPartResult><ETag>&quot;part-{number}&quot;</ETag></CopyPartResult>");
+                            let body = format!(
+                                "<CopyPartResult><ETag>&quot;part-{number}&quot;</ETag></CopyPartResult>"
+                            );
                             Reply::Status(200, vec![], body)
                         }
                         Some(Err(reply)) => reply,
@@ -187,11 +192,7 @@ fn etag(bytes: &[u8]) -> String {
 }
 
 /// Returns the range that a request has copied of an object.
-fn copied(
-    objects: &BTreeMap<String, Vec<u8>>,
-    request: &Request,
-    source: &str,
-) -> Result<Vec<u8>, Reply> {
+fn copied(objects: &BTreeMap<String, Vec<u8>>, request: &Request, source: &str) -> Result<Vec<u8>, Reply> {
     let bytes = objects.get(source).ok_or_else(|| status(404, "NoSuchKey"))?;
     if request.header("x-amz-copy-source-if-match").is_some_and(|tag| tag != etag(bytes)) {
         return Err(status(412, "PreconditionFailed"));

@@ -10,7 +10,7 @@ use crate::out::Outcome;
 use packfs::check;
 use packfs::read::LoadedVolume;
 use packfs::sink::{Existing, OwnerPolicy, UnpackOptions};
-use packfs::{Error, ImagePath, InodeId, NodeKind, OpenOptions, Opened, Result, Severity};
+use packfs::{Error, ErrorKind, ImagePath, InodeId, NodeKind, OpenOptions, Opened, Result, Severity};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -199,11 +199,10 @@ fn extract(
         ..UnpackOptions::default()
     };
     let report = packfs::sink::unpack(opened.engine(), &loaded, target, &options, teller);
-    let report =
-        report.map_err(|error| match error.hints().iter().any(|hint| hint.contains("--existing")) {
-            true => error.hint("--overwrite replaces it"),
-            false => error,
-        })?;
+    let report = report.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => error.hint("--overwrite replaces it"),
+        _ => error,
+    })?;
     for row in &report.not_restored {
         anstream::eprintln!("<W> erofs: {}", packfs::printable(&row.to_string()));
     }

@@ -164,8 +164,7 @@ impl Tool {
             return ExitCode::from(141);
         }
         anstream::eprintln!("{}: {}", self.name, printable(&error.to_string()));
-        // Hints at options of packfs do not fit the tool.
-        for hint in error.hints().iter().filter(|hint| !hint.contains("--existing")) {
+        for hint in error.hints() {
             anstream::eprintln!("{}: hint: {}", self.name, printable(hint));
         }
         let is_missing = error.io_source().is_some_and(|source| source.kind() == IoErrorKind::NotFound);

@@ -6,7 +6,7 @@ use crate::out::report::{self, Out};
 use crate::out::{Outcome, text};
 use clap::ValueEnum;
 use packfs::sink::{Existing, OwnerPolicy, UnpackOptions, UnpackReport};
-use packfs::{Error, Result, ResultExt};
+use packfs::{Error, ErrorKind, Result, ResultExt};
 use packfs_terminal::work::Work;
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
@@ -113,6 +113,16 @@ enum OwnerWord {
     Current,
 }
 
+/// Tells what to do about files that exist.
+fn hint_at_existing(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::AlreadyExists => {
+            error.hint("use a new directory, or --existing merge, replace, skip or keep-newer")
+        }
+        _ => error,
+    }
+}
+
 impl Opts {
     /// Unpacks.
     pub fn run(self) -> Outcome {
@@ -122,7 +132,7 @@ impl Opts {
         }
         let opened = self.input.open_reaching(self.work.jobs(), |sandbox| sandbox.fill(&self.dir))?;
         self.work.shown(self.json, |bars| {
-            let report = opened.unpack_with(&self.dir, &options, bars)?;
+            let report = opened.unpack_with(&self.dir, &options, bars).map_err(hint_at_existing)?;
             bars.finish();
             self.tell(&report)?;
             Ok(ExitCode::SUCCESS)

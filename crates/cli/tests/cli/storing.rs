@@ -52,7 +52,8 @@ fn what_a_store_cannot_take_is_told_before_packing() {
         let args = [&["pack", "rootfs", url][..], more].concat();
         run(&fixture, &server, &args)
     };
-    pack("https://host/a.sqfs", &[]).failed(2, &["cannot write an image to https://host/a.sqfs", "s3://BUCKET/KEY"]);
+    pack("https://host/a.sqfs", &[])
+        .failed(2, &["cannot write an image to https://host/a.sqfs", "s3://BUCKET/KEY"]);
     pack("s3://bucket", &[]).failed(2, &["s3://BUCKET/KEY"]);
     pack("s3://none/a.sqfs", &[]).failed(1, &["no such bucket"]);
     pack("s3://bucket/a.sqfs", &["--offset", "4096"]).failed(2, &["objects are written whole"]);
@@ -80,7 +81,8 @@ fn images_of_a_bucket_are_merged_within_the_store() {
         let bucket = data.map_or(extension, |_| "flat");
         let urls = ["one", "two"].map(|name| format!("s3://{bucket}/{name}.{extension}"));
         for (name, url) in ["one", "two"].iter().zip(&urls) {
-            run(&fixture, &server, &["pack", name, url, "-q", "--format", extension_format(extension)]).done();
+            run(&fixture, &server, &["pack", name, url, "-q", "--format", extension_format(extension)])
+                .done();
         }
         let (local, all) = (format!("{bucket}.img"), format!("s3://{bucket}/all"));
         let merge = |output: &str, inputs: &[String; 2]| {
@@ -90,7 +92,8 @@ fn images_of_a_bucket_are_merged_within_the_store() {
         };
         let files = ["one", "two"].map(|name| {
             let file = format!("{bucket}-{name}");
-            fs::write(fixture.path(&file), &server.objects()[&format!("/{bucket}/{name}.{extension}")]).unwrap();
+            fs::write(fixture.path(&file), &server.objects()[&format!("/{bucket}/{name}.{extension}")])
+                .unwrap();
             file
         });
         merge(&local, &files);
@@ -103,7 +106,8 @@ fn images_of_a_bucket_are_merged_within_the_store() {
         let sent = |request: &packfs_testkit::Request| request.body.len();
         let sent: usize = requests[before..].iter().map(sent).sum();
         assert!(sent < 12 << 20, "{sent}");
-        run(&fixture, &server, &["merge", &urls[0], "-o", &all]).failed(1, &["an object of this name exists"]);
+        run(&fixture, &server, &["merge", &urls[0], "-o", &all])
+            .failed(1, &["an object of this name exists"]);
     }
     assert_nothing_is_left(&fixture, &server);
 }

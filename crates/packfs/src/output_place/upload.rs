@@ -16,7 +16,7 @@ pub(crate) struct Upload {
 impl Upload {
     /// Checks that the object can be created, and makes a place for its image.
     ///
-    /// Errors: `Usage` for a wrong URL; `Failed` if the object exists or the store refuses; `Io`.
+    /// Errors: `Usage` for a wrong URL; `AlreadyExists`; `Failed` if the store refuses; `Io`.
     pub(super) fn new(url: &Path, options: &OpenOptions) -> Result<Self> {
         let url = url.to_str().unwrap_or_default();
         let (folder, name) = S3Folder::of_object(url, options.remote.clone())?;
@@ -33,9 +33,14 @@ impl Upload {
     /// Creates the object of an image, of which the store copies ranges that it has. Returns the
     /// number of bytes copied.
     ///
-    /// Errors: `Failed` if the store refuses, or has such an object by now; `Io`, `Limit`,
-    /// `Cancelled`.
-    pub(crate) fn send(&self, image: &dyn Image, copied: &[Copied<'_>], progress: &dyn Progress) -> Result<u64> {
+    /// Errors: `AlreadyExists` if the store has such an object by now, `Failed` if it refuses, `Io`,
+    /// `Limit`, `Cancelled`.
+    pub(crate) fn send(
+        &self,
+        image: &dyn Image,
+        copied: &[Copied<'_>],
+        progress: &dyn Progress,
+    ) -> Result<u64> {
         let done = self.folder.create_with(&self.name, image, copied, progress)?;
         done.ok_or_else(|| self.folder.exists(&self.name))
     }

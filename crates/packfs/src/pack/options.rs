@@ -189,7 +189,9 @@ impl PackOptions {
     pub(super) fn place(&self, output: &Path) -> Result<OutputPlace> {
         if self.offset > 0 && url_scheme(output).is_some() {
             let shown = shown_place(output);
-            return Err(Error::usage(format!("cannot write at an offset of {shown}: objects are written whole")));
+            return Err(Error::usage(format!(
+                "cannot write at an offset of {shown}: objects are written whole"
+            )));
         }
         OutputPlace::open(output, &self.opening())
     }

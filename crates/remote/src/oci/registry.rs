@@ -221,7 +221,9 @@ impl Registry {
             all.extend(headers.iter().cloned());
             self.counts.request();
             let left = deadline.saturating_duration_since(Instant::now());
-            self.transport.send(method, url, &all, body, left).map_err(|none| none.failure(&format!("cannot reach {}", self.shown)))
+            self.transport
+                .send(method, url, &all, body, left)
+                .map_err(|none| none.failure(&format!("cannot reach {}", self.shown)))
         };
         let answer = attempt()?;
         if is_ours && answer.status == 401 && self.authenticate(&answer)? { attempt() } else { Ok(answer) }

@@ -35,8 +35,7 @@ impl Content<'_> {
             Content::Bytes(bytes) => send(&mut &**bytes, bytes.len() as u64),
             Content::Part { image, range, progress } => {
                 let len = range.end.saturating_sub(range.start);
-                let mut part =
-                    Part { image: *image, range: range.clone(), progress: *progress, error: None };
+                let mut part = Part { image: *image, range: range.clone(), progress: *progress, error: None };
                 let sent = send(&mut part, len);
                 part.error.map_or(sent, |error| Err(error.into()))
             }

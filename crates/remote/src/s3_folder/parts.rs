@@ -41,7 +41,8 @@ impl S3Folder {
         copied: &[Copied<'_>],
         progress: &dyn Progress,
     ) -> Result<Option<u64>> {
-        let from_here = |copied: &Copied<'_>| copied.from.s3_place().is_some_and(|it| it.is_near(&self.place));
+        let from_here =
+            |copied: &Copied<'_>| copied.from.s3_place().is_some_and(|it| it.is_near(&self.place));
         let ranges = copied.iter().map(|it| match from_here(it) {
             true => it.at..it.at.saturating_add(it.len),
             false => it.at..it.at,
@@ -174,8 +175,7 @@ impl Upload<'_> {
         let rows: String = rows.collect();
         let body = format!("<CompleteMultipartUpload>{rows}</CompleteMultipartUpload>");
         let query = [("uploadId", self.id.as_str())];
-        let request =
-            Request { query: &query, headers: &[ONLY_NEW], body: Content::Bytes(body.as_bytes()) };
+        let request = Request { query: &query, headers: &[ONLY_NEW], body: Content::Bytes(body.as_bytes()) };
         let mut is_unsure = false;
         self.folder.persist("write", self.name, |deadline| {
             let was_unsure = std::mem::replace(&mut is_unsure, true);

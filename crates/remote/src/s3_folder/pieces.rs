@@ -54,7 +54,8 @@ fn divided(len: u64, copied: &[Range<u64>], least: u64, sent_len: u64) -> Vec<Pi
     let (mut pieces, mut at) = (Vec::new(), 0_u64);
     for (index, range) in copied.iter().enumerate() {
         let gap = range.start.saturating_sub(at);
-        let start = if gap == 0 { at.max(range.start) } else { range.start.max(at.saturating_add(PART_LEN_MIN)) };
+        let start =
+            if gap == 0 { at.max(range.start) } else { range.start.max(at.saturating_add(PART_LEN_MIN)) };
         if range.end.saturating_sub(start) < least || range.end > len {
             continue;
         }

@@ -172,10 +172,8 @@ fn long_ranges_of_other_objects_are_copied_by_the_store() {
     let (first, second) = (open("s3://bucket/p/o n+e"), open("s3://bucket/two"));
     let all = holes(&[(0, &noise(100)), (100, &one[10..]), (31 * MIB, &two[..20 * MIB]), (52 * MIB, b"end")]);
     let copied = |from, start, at, len| Copied { from, start, at, len };
-    let copies = [
-        copied(&first, 10, 100, 30 * MIB as u64 - 10),
-        copied(&second, 0, 31 * MIB as u64, 20 * MIB as u64),
-    ];
+    let copies =
+        [copied(&first, 10, 100, 30 * MIB as u64 - 10), copied(&second, 0, 31 * MIB as u64, 20 * MIB as u64)];
     let done = folder.create_with("a", &all, &copies, &Silent).unwrap().unwrap();
     // The beginnings are sent: parts of less than 5 MiB are refused.
     assert!((41 * MIB as u64 - 200..41 * MIB as u64 + 200).contains(&done), "{done}");

@@ -42,8 +42,9 @@ impl Target {
         let fresh =
             made || is_empty(&fd).map_err(|e| Error::io(format!("cannot read {path:?}"), e.into()))?;
         if !fresh && existing == Existing::Refuse {
-            return Err(Error::failed(format!("cannot unpack into {path:?}: directory is not empty"))
-                .hint("use a new directory, or --existing merge, replace, skip or keep-newer"));
+            return Err(Error::already_exists(format!(
+                "cannot unpack into {path:?}: directory is not empty"
+            )));
         }
         let own = fstat(&fd).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw());
         let closed = fresh && close_to_others(&fd).is_ok();
@@ -126,8 +127,7 @@ impl<'a> ConflictScan<'a> {
             (true, false) => Ok(true),
             (false, false) => match self.existing {
                 Existing::Refuse | Existing::Merge => {
-                    Err(Error::failed(format!("cannot unpack {:?}: it exists already", place()))
-                        .hint("use --existing replace or --existing skip"))
+                    Err(Error::already_exists(format!("cannot unpack {:?}: it exists already", place())))
                 }
                 Existing::Replace => Ok(true),
                 Existing::Skip => Ok(false),
