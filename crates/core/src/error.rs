@@ -210,6 +210,7 @@ impl From<Error> for io::Error {
         let kind = match error.kind() {
             ErrorKind::Io => error.io_source().map_or(io::ErrorKind::Other, io::Error::kind),
             ErrorKind::NotFound => io::ErrorKind::NotFound,
+            ErrorKind::AlreadyExists => io::ErrorKind::AlreadyExists,
             ErrorKind::Usage => io::ErrorKind::InvalidInput,
             ErrorKind::Corrupt => io::ErrorKind::InvalidData,
             ErrorKind::Unsupported => io::ErrorKind::Unsupported,

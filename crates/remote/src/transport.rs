@@ -120,7 +120,7 @@ impl Transport {
         let with = Conditions { headers, limit, proxy };
         let url = url.as_str();
         // Without its length, a body would be sent in chunks, which stores refuse.
-        let body = |request: RequestBuilder<WithBody>| {
+        let mut body = |request: RequestBuilder<WithBody>| {
             with.of(request).header("content-length", len).send(SendBody::from_reader(body))
         };
         let sent = match method {

@@ -15,7 +15,6 @@ mod wrapping;
 pub use options::{BaseCheck, MadeAt, PackOptions};
 pub use wrap::{Wrap, WrapOptions, wrap};
 
-use crate::output_place::OutputPlace;
 use crate::watcher::Watcher;
 use crate::{Opened, Source};
 use job::Job;

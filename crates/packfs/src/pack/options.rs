@@ -2,7 +2,8 @@
 
 use super::output_format;
 use crate::OpenOptions;
-use packfs_core::{Goal, Limits, Result};
+use crate::output_place::OutputPlace;
+use packfs_core::{Error, Goal, Limits, Result, shown_place, url_scheme};
 use packfs_format::PackSettings;
 use packfs_pack::{Effort, Gain, Order, SizeLimit};
 use packfs_source::Shape;

@@ -166,7 +166,7 @@ fn long_ranges_of_other_objects_are_copied_by_the_store() {
     let server = BucketServer::new(|_| None);
     let folder = folder(&server, "s3://bucket/p");
     let (one, two) = (noise(30 * MIB), noise(21 * MIB + 7));
-    server.put("/bucket/p/o n+e", one.clone());
+    server.put("/bucket/p/o%20n%2Be", one.clone());
     server.put("/bucket/two", two.clone());
     let open = |url: &str| RemoteImage::open(url, settings(&server)).unwrap();
     let (first, second) = (open("s3://bucket/p/o n+e"), open("s3://bucket/two"));

@@ -1,28 +1,74 @@
-//! TLS: authorities that the user names, and certificates that are refused. `tls/make.sh` made the
-//! certificates.
+//! TLS: authorities that the user names, and certificates that are refused.
 
 use crate::{MIB, noise, options_with, read};
 use packfs_core::{Error, ErrorKind};
 use packfs_remote::RemoteImage;
 use packfs_testkit::RangeServer;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tempfile::NamedTempFile;
 
-fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/remote/tls").join(name)
+/// Certificate, its chain as a server sends it, and the key.
+struct Identity {
+    certificate: Certificate,
+    key: KeyPair,
+}
+
+/// Certificates of an authority, of servers, and of some that signed themselves.
+struct Identities {
+    authority: Identity,
+    /// Of localhost, signed by the authority.
+    server: Identity,
+    /// Of another host, signed by the authority.
+    other: Identity,
+    /// Of localhost, signed by itself.
+    alone: Identity,
+    /// The same, marked as that of an authority.
+    as_authority: Identity,
+}
+
+impl Identities {
+    fn new() -> Self {
+        let params = |host: &str, is_ca: IsCa| {
+            let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
+            params.distinguished_name.push(DnType::CommonName, format!("{host} {is_ca:?}"));
+            params.is_ca = is_ca;
+            params
+        };
+        let marked = |host: &str| params(host, IsCa::Ca(BasicConstraints::Unconstrained));
+        let plain = |host: &str| params(host, IsCa::ExplicitNoCa);
+        let own = |params: CertificateParams| {
+            let key = KeyPair::generate().unwrap();
+            Identity { certificate: params.self_signed(&key).unwrap(), key }
+        };
+        let authority_params = marked("authority");
+        let authority = own(authority_params.clone());
+        let issuer = Issuer::from_params(&authority_params, &authority.key);
+        let signed = |host: &str| {
+            let key = KeyPair::generate().unwrap();
+            Identity { certificate: plain(host).signed_by(&key, &issuer).unwrap(), key }
+        };
+        let (server, other) = (signed("localhost"), signed("other.example"));
+        Identities {
+            authority,
+            server,
+            other,
+            alone: own(plain("localhost")),
+            as_authority: own(marked("localhost")),
+        }
+    }
 }
 
 /// Serves a server by TLS with this certificate until the process ends; returns the port.
-fn front(server: &RangeServer, certificate: &str) -> u16 {
+fn front(server: &RangeServer, identity: &Identity) -> u16 {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let chain = CertificateDer::pem_file_iter(file(certificate)).unwrap().map(Result::unwrap).collect();
-    let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
+    let chain = vec![identity.certificate.der().clone()];
+    let key = PrivatePkcs8KeyDer::from(identity.key.serialize_der()).into();
     let config = Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -68,46 +114,59 @@ fn head(from: &mut impl BufRead) -> io::Result<String> {
     Ok(text)
 }
 
-/// Opens an image by TLS, with the file of authorities that `SSL_CERT_FILE` names.
-fn open(server: &RangeServer, certificate: &str, authorities: Option<&str>) -> Result<RemoteImage, Error> {
-    let authorities = authorities.map(|name| file(name).into_os_string().into_string().unwrap());
-    let variables: Vec<_> = authorities.iter().map(|path| ("SSL_CERT_FILE", path.as_str())).collect();
-    let url = format!("https://localhost:{}/image", front(server, certificate));
+/// Opens an image by TLS, with a file of authorities that `SSL_CERT_FILE` names.
+fn open(server: &RangeServer, identity: &Identity, authorities: Option<&str>) -> Result<RemoteImage, Error> {
+    let file = authorities.map(|pem| {
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(pem.as_bytes()).unwrap();
+        file
+    });
+    let variables: Vec<_> =
+        file.iter().map(|file| ("SSL_CERT_FILE", file.path().to_str().unwrap())).collect();
+    let url = format!("https://localhost:{}/image", front(server, identity));
     RemoteImage::open(&url, options_with(&variables))
 }
 
 #[test]
 fn certificates_of_an_authority_that_the_user_names_are_accepted() {
-    let bytes = noise(4 * MIB);
+    let (bytes, all) = (noise(4 * MIB), Identities::new());
     let server = RangeServer::new(bytes.clone());
     // One that a server has signed itself is its own authority.
-    for (certificate, authority) in [("server.pem", "authority.pem"), ("alone.pem", "alone.pem")] {
-        let image = open(&server, certificate, Some(authority)).unwrap();
+    for (identity, authority) in [(&all.server, &all.authority), (&all.alone, &all.alone)] {
+        let image = open(&server, identity, Some(&authority.certificate.pem())).unwrap();
         assert_eq!(read(&image, 2 * MIB, 999).unwrap(), bytes[2 * MIB..2 * MIB + 999]);
     }
 }
 
 #[test]
 fn certificates_that_are_not_valid_are_refused_at_once() {
-    let server = RangeServer::new(noise(MIB));
-    for (certificate, authorities, words, hint) in [
-        ("server.pem", None, "no authority", "SSL_CERT_FILE"),
-        ("server.pem", Some("alone.pem"), "no authority", "SSL_CERT_FILE"),
-        ("as-authority.pem", Some("as-authority.pem"), "that of an authority", "CA:FALSE"),
-        ("other.pem", Some("authority.pem"), "other.example", "a name in the certificate"),
+    let (server, all) = (RangeServer::new(noise(MIB)), Identities::new());
+    for (identity, authority, words, hint) in [
+        (&all.server, None, "no authority", "SSL_CERT_FILE"),
+        (&all.server, Some(&all.alone), "no authority", "SSL_CERT_FILE"),
+        (&all.as_authority, Some(&all.as_authority), "that of an authority", "CA:FALSE"),
+        (&all.other, Some(&all.authority), "other.example", "a name in the certificate"),
     ] {
-        let error = open(&server, certificate, authorities).err().unwrap();
+        let authorities = authority.map(|authority| authority.certificate.pem());
+        let error = open(&server, identity, authorities.as_deref()).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Failed, "{error}");
-        assert!(error.to_string().contains(words), "{certificate}: {error}");
-        assert!(error.hints()[0].contains(hint), "{certificate}: {:?}", error.hints());
+        assert!(error.to_string().contains(words), "{words}: {error}");
+        assert!(error.hints()[0].contains(hint), "{hint}: {:?}", error.hints());
     }
     assert_eq!(server.requests().len(), 0);
 }
 
 #[test]
 fn a_server_without_tls_is_told() {
-    let server = RangeServer::new(noise(MIB));
-    let url = server.url("/image").replace("http://", "https://");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/image", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            // As servers do that speak HTTP alone.
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+            let _ = stream.read(&mut [0; 512]);
+        }
+    });
     let error = RemoteImage::open(&url, options_with(&[])).err().unwrap();
     assert!(error.to_string().contains("does not answer by TLS"), "{error}");
     assert!(error.hints()[0].contains("http://"), "{:?}", error.hints());
@@ -115,8 +174,9 @@ fn a_server_without_tls_is_told() {
 
 #[test]
 fn files_that_hold_no_certificate_are_a_wrong_setting() {
-    let server = RangeServer::new(noise(MIB));
-    let error = open(&server, "server.pem", Some("server.key")).err().unwrap();
+    let (server, all) = (RangeServer::new(noise(MIB)), Identities::new());
+    let error = open(&server, &all.server, Some(&all.server.key.serialize_pem())).err().unwrap();
     assert!(error.kind() == ErrorKind::Usage && error.to_string().contains("SSL_CERT_FILE"), "{error}");
-    assert_eq!(open(&server, "server.pem", Some("missing")).err().unwrap().kind(), ErrorKind::Io);
+    let missing = RemoteImage::open("https://localhost/a", options_with(&[("SSL_CERT_FILE", "/missing")]));
+    assert_eq!(missing.err().unwrap().kind(), ErrorKind::Io);
 }
