@@ -62,22 +62,34 @@ impl Image for Filled<'_> {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let index = self.moves.partition_point(|row| row.to.saturating_add(row.len()) <= offset);
-        let Some(row) = self.moves.get(index) else { return self.base.read_at(offset, buf) };
-        let until = if offset < row.to { row.to } else { row.to.saturating_add(row.len()) };
+        let len = packfs_core::usize_of(self.len().saturating_sub(offset)).min(buf.len());
+        let mut done = 0;
+        while let Some(rest) = buf.get_mut(done..len).filter(|rest| !rest.is_empty()) {
+            done += self.read_part(offset.saturating_add(done as u64), rest)?;
+        }
+        Ok(done)
+    }
+}
+
+impl Filled<'_> {
+    /// Reads up to where data begins or ends; at least a byte.
+    fn read_part(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let end_of = |row: &Move| row.to.saturating_add(row.len());
+        let index = self.moves.partition_point(|row| end_of(row) <= offset);
+        let row = self.moves.get(index);
+        let held = row.filter(|row| row.to <= offset);
+        let until = held.map_or(row.map_or(u64::MAX, |row| row.to), end_of);
         let len = packfs_core::usize_of(until.saturating_sub(offset)).min(buf.len());
         let part = buf.get_mut(..len).unwrap_or_default();
-        if offset < row.to {
-            return self.base.read_at(offset, part);
+        match held.and_then(|row| Some((row, self.data.get(row.input)?))) {
+            None => self.base.read_exact_at(offset, part)?,
+            Some((row, image)) => {
+                // What lies past the end of an input is zeros.
+                let read =
+                    image.read_at(row.from.start.saturating_add(offset.saturating_sub(row.to)), part)?;
+                part.get_mut(read..).unwrap_or_default().fill(0);
+            }
         }
-        let Some(image) = self.data.get(row.input) else { return Ok(0) };
-        let at = row.from.start.saturating_add(offset.saturating_sub(row.to));
-        // What lies past the end of an input is zeros.
-        let held = packfs_core::usize_of(image.len().saturating_sub(at)).min(len);
-        if held == 0 {
-            part.fill(0);
-            return Ok(len);
-        }
-        image.read_at(at, part.get_mut(..held).unwrap_or_default())
+        Ok(len)
     }
 }
