@@ -107,6 +107,7 @@ class Bench:
             self.check(f"{name}: digest of it", self.digest(url, **keys) == self.digest(path) != "")
             run = self.run("pack", self.folder / "tree", url, "-q", "--lossy", **keys)
             self.check(f"{name}: an object is not replaced", run.returncode == 1 and "of this name" in run.stderr, run)
+        self.merged(name, keys)
         url = f"s3://{BUCKET}/dir/root.erofs"
         for what, words, variables, code, text in (
             ("no such key", ("ls", url + "-none"), {}, 1, "no such object"),
@@ -122,6 +123,25 @@ class Bench:
             run = self.run("ls", "--disk-cache", "0", url, **{**keys, "AWS_SECRET_ACCESS_KEY": "wrong"})
             self.check(f"{name}: wrong secret", run.returncode == 1 and "refuses" in run.stderr and "wrong" not in run.stderr, run)
         self.changed(store, url, keys)
+
+    def merged(self, name, keys):
+        """Packs shards of a plan into a bucket, and merges them there."""
+        plan = self.folder / f"plan-{name}"
+        run = self.run("plan", self.folder / "tree", "--shards", 2, "--out", plan, "--format", "erofs", "--lossy", "-q")
+        self.check(f"{name}: plan", run.returncode == 0, run)
+        store, local = f"s3://{BUCKET}/shards", self.folder / f"store-{name}"
+        for index in (0, 1):
+            for place in (store, local):
+                run = self.run("pack-shard", plan, index, "--to", place, "-q", **keys)
+                self.check(f"{name}: shard {index} to {place}", run.returncode == 0, run)
+        image, url = self.folder / f"{name}.erofs", f"s3://{BUCKET}/all.erofs"
+        self.run("merge", plan, "--from", local, "-o", image, "-q")
+        run = self.run("merge", plan, "--from", store, "-o", url, "--json", **keys)
+        copied = json.loads(run.stdout)["moved_by_system_bytes"] if run.returncode == 0 else 0
+        self.check(f"{name}: merge in the store, which copied {copied} bytes", copied > 10 << 20, run)
+        self.check(f"{name}: digest of it", self.digest(url, **keys) == self.digest(image) != "")
+        run = self.run("verify", plan, "--from", store, "--image", url, "-q", **keys)
+        self.check(f"{name}: verify", run.returncode == 0, run)
 
     def changed(self, store, url, keys):
         """Replaces an object while it is mounted: reads fail, and no byte of the new one is seen."""

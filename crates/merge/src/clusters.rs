@@ -84,7 +84,7 @@ fn placed_files(job: &Job<'_>, moves: &Moves) -> Vec<PlacedFile> {
     rows.map(|(row, input)| {
         let mut hash = Xxh3::new();
         hash.update(&identity(input));
-        PlacedFile { start: row.to, end: row.to.saturating_add(row.len()), hash: hash.digest128() }
+        PlacedFile { start: row.to, end: row.to.saturating_add(row.data_len()), hash: hash.digest128() }
     })
     .collect()
 }

@@ -23,7 +23,7 @@ pub struct Move {
 
 impl Move {
     /// Returns the length of the range.
-    pub fn len(&self) -> u64 {
+    pub fn data_len(&self) -> u64 {
         self.from.end.saturating_sub(self.from.start)
     }
 }
@@ -70,7 +70,7 @@ impl Moves {
     /// Returns the end of an input's ranges in the new image.
     pub(crate) fn end_of(&self, input: usize) -> u64 {
         let last = self.first.get(input.saturating_add(1)).and_then(|end| end.checked_sub(1));
-        last.and_then(|last| self.rows.get(last)).map_or(0, |row| row.to.saturating_add(row.len()))
+        last.and_then(|last| self.rows.get(last)).map_or(0, |row| row.to.saturating_add(row.data_len()))
     }
 
     /// Returns the place of an offset of an input's data.
@@ -83,7 +83,7 @@ impl Moves {
         let index = rows.partition_point(|row| row.from.start <= offset);
         let row = index.checked_sub(1).and_then(|index| rows.get(index)).ok_or_else(lost)?;
         let within = offset.saturating_sub(row.from.start);
-        if within >= row.len() { Err(lost()) } else { Ok(row.to.saturating_add(within)) }
+        if within >= row.data_len() { Err(lost()) } else { Ok(row.to.saturating_add(within)) }
     }
 
     /// Gives a cluster its place in the new image.

@@ -127,7 +127,7 @@ impl Job<'_> {
     /// Moves all data, `base` bytes after its place; bytes from `start` on that nothing is moved to
     /// are zeros.
     fn move_data(&self, out: &Output, moves: &Moves, base: u64, start: u64) -> Result<Moved> {
-        let total = moves.rows().iter().map(Move::len).fold(0, u64::saturating_add);
+        let total = moves.rows().iter().map(Move::data_len).fold(0, u64::saturating_add);
         self.progress.begin(Stage::Data, 0, total);
         let mut moved = Moved::default();
         let mut at = start;
@@ -135,7 +135,7 @@ impl Job<'_> {
             let to = base.saturating_add(row.to);
             self.clear(out, at..to)?;
             self.move_range(out, row, to, &mut moved)?;
-            at = to.saturating_add(row.len());
+            at = to.saturating_add(row.data_len());
         }
         let fresh_at = base.saturating_add(moves.fresh_at);
         self.clear(out, at..fresh_at)?;
@@ -185,7 +185,7 @@ impl Job<'_> {
                 at += len;
             }
         }
-        self.clear(out, place(range.end)..to.saturating_add(row.len()))
+        self.clear(out, place(range.end)..to.saturating_add(row.data_len()))
     }
 
     /// Copies bytes through this process.

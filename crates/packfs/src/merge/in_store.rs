@@ -23,7 +23,7 @@ pub(super) fn merge(
     let image = Filled { base: FileImage::open(staged)?, data: data_images(inputs), moves: &moves };
     let copied: Vec<Copied<'_>> = moves.iter().filter_map(|row| copied(row, inputs, remote)).collect();
     let copied_len = upload.send(&image, &copied, progress)?;
-    let moved_bytes = moves.iter().map(Move::len).fold(0, u64::saturating_add);
+    let moved_bytes = moves.iter().map(Move::data_len).fold(0, u64::saturating_add);
     Ok(MergeReport { moved_bytes, moved_by_system_bytes: copied_len, ..report })
 }
 
@@ -74,7 +74,7 @@ impl Image for Filled<'_> {
 impl Filled<'_> {
     /// Reads up to where data begins or ends; at least a byte.
     fn read_part(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let end_of = |row: &Move| row.to.saturating_add(row.len());
+        let end_of = |row: &Move| row.to.saturating_add(row.data_len());
         let index = self.moves.partition_point(|row| end_of(row) <= offset);
         let row = self.moves.get(index);
         let held = row.filter(|row| row.to <= offset);

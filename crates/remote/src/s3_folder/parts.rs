@@ -162,8 +162,11 @@ impl Upload<'_> {
             }
             let text = answer.small_body(ANSWER_LEN).map_err(Failure::temporary)?;
             let text = String::from_utf8_lossy(&text);
-            // The status comes before the work is done, and quotes are escaped.
-            tag(&element(&text, "ETag").unwrap_or_default().replace("&quot;", "\""))
+            // The status comes before the work is done. Quotes are escaped, by each store in its way.
+            let escaped = element(&text, "ETag").unwrap_or_default();
+            tag(&["&quot;", "&#34;", "&#x22;"]
+                .iter()
+                .fold(escaped.into(), |text: String, quote| text.replace(quote, "\"")))
         })
     }
 

@@ -83,6 +83,7 @@ fn divide(range: Range<u64>, len_max: u64, copied: Option<usize>, pieces: &mut V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::slice::from_ref;
 
     const MIB: u64 = 1 << 20;
 
@@ -123,9 +124,13 @@ mod tests {
 
     #[test]
     fn a_short_part_before_a_copied_range_is_sent_with_its_beginning() {
-        let found = divided(40 * MIB, &[100..40 * MIB]);
+        let found = divided(40 * MIB, from_ref(&(100..40 * MIB)));
         assert_eq!((found.len(), found[0].range.clone()), (2, 0..5 * MIB));
-        assert_eq!(sent(&divided(9 * MIB, &[100..9 * MIB])), 9 * MIB, "the rest would be too short");
+        assert_eq!(
+            sent(&divided(9 * MIB, from_ref(&(100..9 * MIB)))),
+            9 * MIB,
+            "the rest would be too short"
+        );
     }
 
     #[test]
@@ -134,7 +139,7 @@ mod tests {
         let copied: Vec<Range<u64>> = (0..30_000).map(|index| index * step..(index + 1) * step - 1).collect();
         divided(30_000 * step, &copied);
         divided(OBJECT_LEN_MAX, &[]);
-        divided(OBJECT_LEN_MAX, &[0..OBJECT_LEN_MAX]);
+        divided(OBJECT_LEN_MAX, from_ref(&(0..OBJECT_LEN_MAX)));
         assert!(pieces(OBJECT_LEN_MAX + 1, &[], "a").is_err());
     }
 }
