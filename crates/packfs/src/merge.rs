@@ -135,8 +135,8 @@ impl Merge {
     }
 
     /// Merges. The output may be `s3://BUCKET/KEY`, where no object is: the store copies the data
-    /// of images that it has. A failure leaves what was under the output's name before. All images are open at
-    /// once: the process's limit of open files is raised if need be.
+    /// of images that it has. A failure leaves what was under the output's name before. All images
+    /// are open at once: the process's limit of open files is raised if need be.
     ///
     /// Errors: `Usage` for images whose data cannot lie in one image, `Failed` for paths in
     /// conflict, `Unsupported` for a format or a form that cannot be merged and for more than the

@@ -59,8 +59,8 @@ impl OutputPlace {
 
     /// Uploads what was written, if the place is in S3.
     ///
-    /// Errors: `AlreadyExists` if the store has such an object by now, `Failed` if it refuses, `Io`,
-    /// `Limit`, `Cancelled`.
+    /// Errors: `AlreadyExists` if the store has such an object by now, `Failed` if it refuses,
+    /// `Io`, `Limit`, `Cancelled`.
     #[cfg_attr(not(feature = "remote"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
     pub(crate) fn finish(&self, progress: &dyn Progress) -> Result<()> {
         #[cfg(feature = "remote")]

@@ -1,7 +1,8 @@
 //! Ranges of an object: requested, compared with the answer, and resumed.
 
 use crate::answer::Answer;
-use crate::object::{Failure, Object};
+use crate::failure::Failure;
+use crate::object::Object;
 use crate::transport::Headers;
 use crate::version::Version;
 use packfs_core::Result;

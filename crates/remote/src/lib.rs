@@ -17,6 +17,7 @@ mod answer;
 mod blocks;
 mod credentials;
 mod environment;
+mod failure;
 mod fetch;
 mod headers;
 mod image;

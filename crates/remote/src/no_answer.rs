@@ -1,6 +1,6 @@
 //! Requests that no answer came to.
 
-use crate::object::Failure;
+use crate::failure::Failure;
 use packfs_core::Error;
 use rustls::{CertificateError, InvalidMessage};
 use std::io::{self, ErrorKind};

@@ -1,6 +1,7 @@
 //! Requests for an object: redirects, repetition, and errors in words.
 
 use crate::answer::Answer;
+use crate::failure::Failure;
 use crate::options::RemoteOptions;
 use crate::origin::{Origin, without_user};
 use crate::retry;
@@ -10,7 +11,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use url::Url;
 
 /// Most redirects on the way to an object.
@@ -70,28 +71,6 @@ impl Counts {
             retries: get(&self.retries),
             cached_bytes: get(&self.cached_bytes),
         }
-    }
-}
-
-/// Attempt that failed.
-pub(crate) enum Failure {
-    /// Another attempt cannot help.
-    Final(Error),
-    /// Another attempt may help, after a wait that the server asks for.
-    Temporary { words: String, wait: Option<Duration>, has_progressed: bool },
-    /// Nothing was reached; another attempt may help if there is a server.
-    Unreached(String),
-}
-
-impl Failure {
-    pub(crate) fn temporary(words: impl Into<String>) -> Self {
-        Failure::Temporary { words: words.into(), wait: None, has_progressed: false }
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Failure::Final(error)
     }
 }
 

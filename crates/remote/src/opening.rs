@@ -1,8 +1,9 @@
 //! First requests: the head and the tail of an object, its length, and its version.
 
 use crate::answer::Answer;
+use crate::failure::Failure;
 use crate::fetch::range_header;
-use crate::object::{Failure, Object};
+use crate::object::Object;
 use crate::transport::Headers;
 use crate::version::{Validator, Version};
 use packfs_core::{Result, usize_of};

@@ -5,8 +5,9 @@ mod parts;
 mod pieces;
 
 use crate::answer::Answer;
+use crate::failure::Failure;
 use crate::image::RemoteImage;
-use crate::object::{Counts, Failure, Object};
+use crate::object::{Counts, Object};
 use crate::options::RemoteOptions;
 use crate::origin::Origin;
 use crate::s3::S3Object;

@@ -52,8 +52,8 @@ pub(crate) type Headers = Vec<(&'static str, String)>;
 impl Transport {
     /// Creates a client.
     ///
-    /// Errors: `Io` and `Usage` for the file of certificates that `SSL_CERT_FILE` names; `Usage` for
-    /// a proxy that is none.
+    /// Errors: `Io` and `Usage` for the file of certificates that `SSL_CERT_FILE` names; `Usage`
+    /// for a proxy that is none.
     pub(crate) fn new(limits: &TimeLimits, environment: &Environment) -> Result<Self> {
         let mut config = Agent::config_builder()
             .http_status_as_error(false)

@@ -33,8 +33,8 @@ impl Upload {
     /// Creates the object of an image, of which the store copies ranges that it has. Returns the
     /// number of bytes copied.
     ///
-    /// Errors: `AlreadyExists` if the store has such an object by now, `Failed` if it refuses, `Io`,
-    /// `Limit`, `Cancelled`.
+    /// Errors: `AlreadyExists` if the store has such an object by now, `Failed` if it refuses,
+    /// `Io`, `Limit`, `Cancelled`.
     pub(crate) fn send(
         &self,
         image: &dyn Image,

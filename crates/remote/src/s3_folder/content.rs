@@ -1,7 +1,7 @@
 //! Bodies of requests, read while they are sent.
 
 use crate::answer::Answer;
-use crate::object::Failure;
+use crate::failure::Failure;
 use packfs_core::{Error, Image, Progress, usize_of};
 use std::io::{self, Read};
 use std::ops::Range;

@@ -3,7 +3,7 @@
 use super::content::Content;
 use super::pieces::{Piece, pieces};
 use super::{ANSWER_LEN, Copied, MARK, ONLY_NEW, Request, S3Folder, code, element};
-use crate::object::Failure;
+use crate::failure::Failure;
 use packfs_core::{Error, Image, Progress, Result};
 use rusty_s3::Method;
 use std::ops::Range;
@@ -162,7 +162,7 @@ impl Upload<'_> {
             }
             let text = answer.small_body(ANSWER_LEN).map_err(Failure::temporary)?;
             let text = String::from_utf8_lossy(&text);
-            // The status comes before the work is done. Quotes are escaped, by each store in its way.
+            // The status comes before the work is done. Stores escape quotes in several ways.
             let escaped = element(&text, "ETag").unwrap_or_default();
             tag(&["&quot;", "&#34;", "&#x22;"]
                 .iter()

@@ -21,11 +21,11 @@ struct Identity {
 /// Certificates of an authority, of servers, and of some that signed themselves.
 struct Identities {
     authority: Identity,
-    /// Of localhost, signed by the authority.
+    /// Identity of localhost, signed by the authority.
     server: Identity,
-    /// Of another host, signed by the authority.
+    /// Identity of another host, signed by the authority.
     other: Identity,
-    /// Of localhost, signed by itself.
+    /// Identity of localhost, signed by itself.
     alone: Identity,
     /// The same, marked as that of an authority.
     as_authority: Identity,

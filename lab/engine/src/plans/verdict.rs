@@ -119,6 +119,9 @@ impl Verdicts {
 
     /// Judges a case on a device, limit by limit, up to the first side that was not measured.
     fn judge(&mut self, case: &Case, device: &str, jobs: Option<u32>, found: &Lookup<'_>) {
+        // The length of an image does not depend on the device.
+        let on = if case.workload.is_timed() { format!(" on {device}") } else { String::new() };
+        let name = format!("{}{on}", case.label());
         let cell = |side: &Side| Cell {
             tree: side.tree.clone(),
             recipe: side.recipe.clone(),
@@ -135,21 +138,21 @@ impl Verdicts {
             let against = limit.absolute.map(results::Cell::exact).or(rival).unwrap_or(results::Cell::Empty);
             match (ours, against) {
                 (results::Cell::Figure(ours), results::Cell::Figure(against)) if against.median != 0.0 => {
-                    self.add(case, &limit, &ours, against.median);
+                    self.add(&name, &limit, &ours, against.median);
                 }
                 (results::Cell::Missing(why), _) if found.has_failed(&cell(&case.packfs)) => {
-                    self.missed.push(format!("{}: {why}", case.label()));
-                    return self.add_empty_row(case, why);
+                    self.missed.push(format!("{name}: {why}"));
+                    return self.add_empty_row(&name, why);
                 }
                 (results::Cell::Missing(why), _) | (_, results::Cell::Missing(why)) => {
-                    return self.skip(case, why);
+                    return self.skip(&name, why);
                 }
-                _ => self.skip(case, format!("{}: no figure was measured", limit.what)),
+                _ => self.skip(&name, format!("{}: no figure was measured", limit.what)),
             }
         }
     }
 
-    fn add(&mut self, case: &Case, limit: &Limit, ours: &Spread, against: f64) {
+    fn add(&mut self, name: &str, limit: &Limit, ours: &Spread, against: f64) {
         // Of absolute limits the worst run counts.
         let ours = if limit.absolute.is_some() { ours.max } else { ours.median };
         let (what, most, ratio) = (limit.what, limit.most, ours / against);
@@ -157,11 +160,11 @@ impl Verdicts {
         if is_met {
             self.met += 1;
         } else {
-            self.missed.push(format!("{}: {what} {ratio:.3}, at most {most:.3}", case.label()));
+            self.missed.push(format!("{name}: {what} {ratio:.3}, at most {most:.3}"));
         }
         let text = |text: &str| results::Cell::Text(text.into());
         self.rows.push(vec![
-            text(&case.label()),
+            text(name),
             text(what),
             text(&figure(against, limit.unit)),
             text(&figure(ours, limit.unit)),
@@ -171,13 +174,13 @@ impl Verdicts {
         ]);
     }
 
-    fn skip(&mut self, case: &Case, reason: String) {
-        self.skipped.push(format!("{}: {reason}", case.label()));
-        self.add_empty_row(case, reason);
+    fn skip(&mut self, name: &str, reason: String) {
+        self.skipped.push(format!("{name}: {reason}"));
+        self.add_empty_row(name, reason);
     }
 
-    fn add_empty_row(&mut self, case: &Case, reason: String) {
-        let mut row = vec![results::Cell::Text(case.label())];
+    fn add_empty_row(&mut self, name: &str, reason: String) {
+        let mut row = vec![results::Cell::Text(name.into())];
         row.resize(6, results::Cell::Empty);
         row.push(results::Cell::Missing(reason));
         self.rows.push(row);
@@ -250,7 +253,7 @@ mod tests {
         let run = Run { wall: 1.1, memory_peak: Some((1 << 20) + 1_000_001), ..Run::default() };
         let missed = judged(&results(run, [101, 100]));
         assert_eq!((missed.met, missed.missed.len()), (0, 3));
-        assert!(missed.missed[0].ends_with(": time 0.550, at most 0.500"), "{:?}", missed.missed);
+        assert!(missed.missed[0].ends_with(" on memory: time 0.550, at most 0.500"), "{:?}", missed.missed);
         assert_eq!(missed.table("t").rows.len(), 3);
     }
 

@@ -38,9 +38,9 @@ pub struct Opts {
     ///
     /// An existing file is replaced when the new image is complete. A block device is written in
     /// place. A fifo, or - for standard output, receives the complete image; with - no summary is
-    /// printed. s3://BUCKET/KEY is uploaded when it is complete, and must not exist. Several SOURCEs
-    /// become entries of the root under their own names; a tar or an image among them is stored as
-    /// a file, not unpacked.
+    /// printed. s3://BUCKET/KEY is uploaded when it is complete, and must not exist. Several
+    /// SOURCEs become entries of the root under their own names; a tar or an image among them is
+    /// stored as a file, not unpacked.
     #[arg(value_name = "IMAGE", required = true)]
     rest: Vec<PathBuf>,
 
