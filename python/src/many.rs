@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
 
 /// Files that a thread looks up at a time.
 const LOOK_UPS: usize = 64;
@@ -90,25 +90,45 @@ pub fn positions(opened: &Opened, files: &[FileArg], signals: &Signals) -> PyRes
     reads.into_iter().map(|read| read.map(|read| read.position())).collect()
 }
 
+/// Returns the path of a file that is not listed yet.
+fn unlisted(file: &FileArg) -> Option<PyResult<ImagePath>> {
+    match file {
+        FileArg::Path(path) => Some(image_path(path)),
+        FileArg::Known(..) => None,
+    }
+}
+
+/// Finds files, and the places of their ranges.
 fn look_up(
     opened: &Opened,
     files: &[FileArg],
     bounds: &[Bounds],
     signals: &Signals,
 ) -> PyResult<Vec<PyResult<FileRange>>> {
-    let found: Vec<Mutex<Option<PyResult<FileRange>>>> = files.iter().map(|_| Mutex::new(None)).collect();
+    let parsed: Vec<Option<PyResult<ImagePath>>> = files.iter().map(unlisted).collect();
+    let paths: Vec<ImagePath> = parsed.iter().flatten().flatten().cloned().collect();
+    let found = opened.files_at(&paths, signals).map_err(|error| signals.exception(&error))?;
+    let mut found = found.into_iter();
+    let found = files.iter().zip(parsed).map(|(file, path)| match (file, path) {
+        (FileArg::Known(_, wanted), _) => Ok(*wanted),
+        (_, Some(Err(error))) => Err(error),
+        _ => {
+            let found = found.next().unwrap_or_else(|| Err(packfs::Error::cancelled()));
+            found.map_err(|error| exception(&error))
+        }
+    });
+    let found: Vec<PyResult<Wanted>> = found.collect();
+    let places: Vec<OnceLock<FileRange>> = files.iter().map(|_| OnceLock::new()).collect();
     let one = |index: usize| {
-        let read = files[index].find(opened).map(|wanted| {
+        if let Ok(wanted) = &found[index] {
             let range = range_within(bounds.get(index).copied().unwrap_or_default(), wanted.len);
-            opened.file_range(wanted, range)
-        });
-        *found[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+            let _ = places[index].set(opened.file_range(*wanted, range));
+        }
     };
     spread(files.len(), LOOK_UPS, opened.engine().jobs(), signals, &one)
         .map_err(|error| signals.exception(&error))?;
-    let taken =
-        found.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
-    Ok(taken.collect())
+    let places = places.into_iter().map(|place| place.into_inner().unwrap_or_else(FileRange::empty));
+    Ok(found.into_iter().zip(places).map(|(found, place)| found.map(|_| place)).collect())
 }
 
 /// Reads ranges of files; `bounds` is empty for all of each. With `keeps_errors`, the exceptions of

@@ -98,6 +98,7 @@ mod compression;
 mod detect;
 mod foreign;
 mod look_up;
+mod look_up_many;
 #[cfg(feature = "merge")]
 mod merge;
 mod nested;

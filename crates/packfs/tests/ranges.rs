@@ -73,3 +73,27 @@ fn look_ups_fail_with_the_numbers_that_files_have() {
     assert_eq!(image.link_at("long").unwrap_err().errno(), 22);
     assert_eq!(image.link_at("loop").unwrap(), b"loop");
 }
+
+#[test]
+fn many_paths_are_found_as_single_ones_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = image(folder.path());
+    let mut paths: Vec<String> = (0..200).rev().map(|number| format!("many/{number}")).collect();
+    let odd =
+        ["long", "long", "many", "many/none", "many/7/x", "none/7", "loop", "hole", "", "many/200", "many/3"];
+    paths.extend(odd.map(str::to_owned));
+    let parsed: Vec<_> =
+        paths.iter().map(|path| packfs::ImagePath::parse(path.as_bytes()).unwrap()).collect();
+    let found = image.files_at(&parsed, &Silent).unwrap();
+    assert_eq!(found.len(), paths.len());
+    for (path, found) in paths.iter().zip(found) {
+        match (found, image.file_at(path)) {
+            (Ok(found), Ok(single)) => assert_eq!(found, single, "{path}"),
+            (Err(found), Err(single)) => {
+                let told = |error: &packfs::Error| (error.to_string(), error.errno(), error.hints().to_vec());
+                assert_eq!(told(&found), told(&single), "{path}");
+            }
+            (found, single) => panic!("{path}: {found:?}, {single:?}"),
+        }
+    }
+}
