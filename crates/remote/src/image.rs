@@ -5,12 +5,12 @@ use crate::object::Object;
 use crate::opening::Beginning;
 use crate::options::RemoteOptions;
 use crate::origin::Origin;
-use crate::plan::{BLOCK_LEN, blocks_of, requests};
+use crate::plan::{BLOCK_LEN, GAP_MAX, blocks_of, requests};
 use crate::s3::S3Object;
 use crate::store::Entry;
 use crate::version::{Validator, Version};
 use packfs_core::{Error, Fetched, Image, Result, usize_of};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,8 +19,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 const PARALLEL: usize = 8;
 /// Most blocks fetched for one read or hint at once.
 const BATCH_MAX: u64 = 256;
-/// Most blocks fetched ahead of a sequence of reads, within half of the memory.
+/// Most blocks fetched ahead of a sequence of reads; all sequences share half of the memory.
 const WINDOW_MAX: u64 = 128;
+/// Sequences that are followed at once.
+const STREAMS_MAX: usize = 8;
 
 /// An object on a server, as an image.
 pub struct RemoteImage {
@@ -36,9 +38,17 @@ struct State {
     blocks: Blocks,
     /// Blocks that a thread is fetching.
     in_flight: HashSet<u64>,
+    /// Sequences of reads, the last one last: several readers take turns, and metadata lies apart
+    /// from data.
+    streams: VecDeque<Stream>,
+}
+
+/// A sequence of reads.
+#[derive(Clone, Copy, Default)]
+struct Stream {
     /// Block after the last that was fetched.
     next: u64,
-    /// Blocks fetched ahead if the next fetch continues the last.
+    /// Blocks fetched ahead if the next fetch continues this one.
     window: u64,
 }
 
@@ -101,8 +111,7 @@ impl RemoteImage {
         let state = State {
             blocks: Blocks::new(object.options.memory_len),
             in_flight: HashSet::new(),
-            next: u64::MAX,
-            window: 0,
+            streams: VecDeque::new(),
         };
         RemoteImage { object, version, state: Mutex::new(state), came: Condvar::new(), entry }
     }
@@ -213,19 +222,31 @@ impl RemoteImage {
         }
     }
 
-    /// Claims blocks, and those after them if they continue the last fetch: the further a sequence
+    /// Claims blocks, and those after them if they continue an earlier fetch: the further a sequence
     /// goes, the more are fetched ahead.
     fn claim<'a>(&'a self, state: &mut State, mut blocks: BTreeSet<u64>, ahead: bool) -> Claim<'a> {
         if let (true, Some(&first), Some(&last)) = (ahead, blocks.first(), blocks.last()) {
-            let is_next = first == state.next;
+            let continues =
+                |stream: &Stream| (stream.next..=stream.next.saturating_add(GAP_MAX)).contains(&first);
+            let known = state.streams.iter().position(continues);
+            let mut stream = known.and_then(|index| state.streams.remove(index)).unwrap_or_default();
             let count = last.saturating_sub(first).saturating_add(1);
-            let most = WINDOW_MAX.min(self.object.options.memory_len / BLOCK_LEN / 2);
-            state.window = if is_next { state.window.max(count).saturating_mul(2).min(most) } else { 0 };
+            let others = state.streams.iter().filter(|stream| stream.window > 0).count() as u64;
+            // What was fetched ahead must stay until it is read, while others fetch.
+            let share =
+                (self.object.options.memory_len / BLOCK_LEN / 2).checked_div(others.saturating_add(2));
+            let most = WINDOW_MAX.min(share.unwrap_or_default());
+            stream.window =
+                if known.is_some() { stream.window.max(count).saturating_mul(2).min(most) } else { 0 };
             let start = last.saturating_add(1);
-            let end = start.saturating_add(state.window).min(self.version.len.div_ceil(BLOCK_LEN));
+            let end = start.saturating_add(stream.window).min(self.version.len.div_ceil(BLOCK_LEN));
             let is_free = |number: &u64| !state.blocks.holds(*number) && !state.in_flight.contains(number);
             blocks.extend((start..end).take_while(is_free));
-            state.next = blocks.last().map_or(u64::MAX, |last| last.saturating_add(1));
+            stream.next = blocks.last().map_or(u64::MAX, |last| last.saturating_add(1));
+            state.streams.push_back(stream);
+            if state.streams.len() > STREAMS_MAX {
+                state.streams.pop_front();
+            }
         }
         state.in_flight.extend(&blocks);
         Claim { image: self, blocks: blocks.into_iter().collect() }
