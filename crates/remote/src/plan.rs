@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Length of a block in bytes, in memory and on disk.
 pub(crate) const BLOCK_LEN: u64 = 64 << 10;
 /// Blocks between two requested ones that are fetched with them: they cost less than a round trip.
-pub(crate) const GAP_MAX: u64 = 4;
+const GAP_MAX: u64 = 4;
 /// Blocks of a request; longer ranges are fetched by several in parallel.
 const PIECE_MAX: u64 = 16;
 

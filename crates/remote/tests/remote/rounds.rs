@@ -77,7 +77,8 @@ fn sequences_of_readers_that_take_turns_are_fetched_ahead() {
         }
     }
     let fetched = image.fetched().unwrap();
-    assert!(fetched.bytes <= 52 * MIB as u64 && fetched.rounds <= 50, "{fetched:?}");
+    // The first two are fetched ahead beyond their ends, where the others began.
+    assert!(fetched.bytes <= 64 * MIB as u64 && fetched.rounds <= 20, "{fetched:?}");
 }
 
 #[test]
