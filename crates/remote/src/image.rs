@@ -10,7 +10,7 @@ use crate::s3::S3Object;
 use crate::store::Entry;
 use crate::version::{Validator, Version};
 use packfs_core::{Error, Fetched, Image, Result, usize_of};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,11 +19,25 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 const PARALLEL: usize = 8;
 /// Most blocks fetched for one read or hint at once.
 const BATCH_MAX: u64 = 256;
-/// Most blocks fetched ahead of a sequence of reads, within half of the memory.
+/// Most blocks fetched ahead of a sequence of reads; all sequences share a quarter of the memory.
 const WINDOW_MAX: u64 = 128;
+/// Sequences that are followed at once.
+const STREAMS_MAX: usize = 8;
+
+/// Fetches ahead of reads that run at once.
+const AHEAD_MAX: usize = 4;
+/// Requests that each of them sends at once.
+const AHEAD_PARALLEL: usize = 4;
+/// Blocks that readers of one sequence may lie behind the first of them.
+const BEHIND_MAX: u64 = 32;
 
 /// An object on a server, as an image.
 pub struct RemoteImage {
+    shared: Arc<Shared>,
+}
+
+/// An image as its readers and the threads that fetch ahead share it.
+struct Shared {
     object: Object,
     version: Version,
     state: Mutex<State>,
@@ -36,24 +50,42 @@ struct State {
     blocks: Blocks,
     /// Blocks that a thread is fetching.
     in_flight: HashSet<u64>,
-    /// Block after the last that was fetched.
+    /// Sequences of reads, the last one last: several readers take turns, and metadata lies apart
+    /// from data.
+    streams: VecDeque<Stream>,
+    /// Fetches ahead of reads that are running.
+    fetches_ahead: usize,
+}
+
+/// A sequence of reads; all figures are blocks.
+struct Stream {
+    /// Start of the last read, or a little before it.
+    at: u64,
+    /// End of the furthest read.
+    end: u64,
+    /// End of what was fetched.
     next: u64,
-    /// Blocks fetched ahead if the next fetch continues the last.
+    /// Length of the last fetch ahead.
     window: u64,
 }
 
-/// Blocks that this thread fetches; others wait for them.
-struct Claim<'a> {
-    image: &'a RemoteImage,
+/// Blocks that a thread fetches; others wait for them.
+struct Claim {
+    image: Arc<Shared>,
     blocks: Vec<u64>,
+    is_ahead: bool,
 }
 
-impl Drop for Claim<'_> {
+impl Drop for Claim {
     fn drop(&mut self) {
         let mut state = self.image.state();
         for block in &self.blocks {
             state.in_flight.remove(block);
         }
+        if self.is_ahead {
+            state.fetches_ahead = state.fetches_ahead.saturating_sub(1);
+        }
+        drop(state);
         self.image.came.notify_all();
     }
 }
@@ -80,7 +112,7 @@ impl RemoteImage {
                 let error = object.refused("it is not in the cache, and --offline is given");
                 return Err(error.hint("packfs cache ls lists what is there"));
             };
-            return Ok(RemoteImage::new(object, version, Some(entry)));
+            return Ok(RemoteImage { shared: Arc::new(Shared::new(object, version, Some(entry))) });
         }
         let beginning = object.begin(known.as_ref().map(|(version, _)| version))?;
         let Beginning { version, head, tail } = beginning;
@@ -89,39 +121,29 @@ impl RemoteImage {
             (_, Some(dir)) => Entry::create(&dir, &identity, &object.shown, &version, limit),
             (_, None) => None,
         };
-        let image = RemoteImage::new(object, version, entry);
-        image.keep(0, &head);
+        let shared = Shared::new(object, version, entry);
+        shared.keep(0, &head);
         if let Some((start, bytes)) = tail {
-            image.keep(start, &bytes);
+            shared.keep(start, &bytes);
         }
-        Ok(image)
-    }
-
-    fn new(object: Object, version: Version, entry: Option<Entry>) -> Self {
-        let state = State {
-            blocks: Blocks::new(object.options.memory_len),
-            in_flight: HashSet::new(),
-            next: u64::MAX,
-            window: 0,
-        };
-        RemoteImage { object, version, state: Mutex::new(state), came: Condvar::new(), entry }
+        Ok(RemoteImage { shared: Arc::new(shared) })
     }
 
     /// Returns a warning for the user: a server that does not tell the version of the object.
     pub fn warning(&self) -> Option<String> {
-        let is_blind = self.version.validator == Validator::Length && self.version.len > 0;
+        let is_blind = self.shared.version.validator == Validator::Length && self.shared.version.len > 0;
         is_blind.then(|| {
             format!(
                 "{}: the server sends neither ETag nor Last-Modified: a change of the image while it is open \
                  is noticed only if its length changes",
-                self.object.shown
+                self.shared.object.shown
             )
         })
     }
 
     /// Returns the place of an object in S3.
     pub(crate) fn s3_place(&self) -> Option<&S3Object> {
-        match &self.object.origin {
+        match &self.shared.object.origin {
             Origin::S3(place) => Some(place),
             _ => None,
         }
@@ -129,7 +151,7 @@ impl RemoteImage {
 
     /// Returns the entity tag of the version that was opened.
     pub(crate) fn etag(&self) -> Option<&str> {
-        match &self.version.validator {
+        match &self.shared.version.validator {
             Validator::ETag(tag) => Some(tag),
             _ => None,
         }
@@ -137,7 +159,19 @@ impl RemoteImage {
 
     /// Returns the error for an object that changed, and has all later reads fail with it.
     pub(crate) fn changed(&self) -> Error {
-        self.object.changed()
+        self.shared.object.changed()
+    }
+}
+
+impl Shared {
+    fn new(object: Object, version: Version, entry: Option<Entry>) -> Self {
+        let state = State {
+            blocks: Blocks::new(object.options.memory_len),
+            in_flight: HashSet::new(),
+            streams: VecDeque::new(),
+            fetches_ahead: 0,
+        };
+        Shared { object, version, state: Mutex::new(state), came: Condvar::new(), entry }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -170,8 +204,9 @@ impl RemoteImage {
     }
 
     /// Returns blocks, fetching those that are missing.
-    fn blocks(&self, range: Range<u64>) -> Result<Vec<Block>> {
+    fn blocks(self: &Arc<Self>, range: Range<u64>) -> Result<Vec<Block>> {
         let mut found: Vec<Option<Block>> = range.clone().map(|_| None).collect();
+        let mut is_followed = false;
         loop {
             let mut state = self.state();
             let mut missing = Vec::new();
@@ -183,25 +218,36 @@ impl RemoteImage {
                     missing.push(number);
                 }
             }
+            let free: Vec<u64> =
+                missing.iter().copied().filter(|number| !state.in_flight.contains(number)).collect();
+            let claim = (!free.is_empty()).then(|| self.claim(&mut state, free, false));
+            if !std::mem::replace(&mut is_followed, true) {
+                let ahead = self.follow(&mut state, &range);
+                if !ahead.is_empty() {
+                    let claim = self.claim(&mut state, ahead, true);
+                    drop(state);
+                    claim.fetch_ahead();
+                    state = self.state();
+                }
+            }
             if missing.is_empty() {
                 return Ok(found.into_iter().flatten().collect());
             }
-            let free: BTreeSet<u64> =
-                missing.iter().copied().filter(|number| !state.in_flight.contains(number)).collect();
-            if free.is_empty() {
-                // The fetching thread ends: each request has a time limit.
-                drop(self.came.wait(state).unwrap_or_else(PoisonError::into_inner));
+            let Some(claim) = claim else {
+                let is_awaited = |number: &u64| state.in_flight.contains(number);
+                if missing.iter().any(is_awaited) {
+                    // The fetching thread ends: each request has a time limit.
+                    drop(self.came.wait(state).unwrap_or_else(PoisonError::into_inner));
+                }
                 continue;
-            }
-            let claim = self.claim(&mut state, free, true);
+            };
             drop(state);
-            let (blocks, error) = self.bring(&claim.blocks);
+            let (blocks, error) = self.bring(&claim.blocks, false);
             for (number, block) in blocks {
                 let index = number.checked_sub(range.start).map(usize_of);
                 if let Some(place) = index.and_then(|index| found.get_mut(index)) {
-                    *place = Some(Arc::clone(&block));
+                    *place = Some(block);
                 }
-                self.state().blocks.insert(number, block);
             }
             let is_missing = |number: &u64| {
                 let index = number.checked_sub(range.start).map(usize_of);
@@ -213,26 +259,54 @@ impl RemoteImage {
         }
     }
 
-    /// Claims blocks, and those after them if they continue the last fetch: the further a sequence
-    /// goes, the more are fetched ahead.
-    fn claim<'a>(&'a self, state: &mut State, mut blocks: BTreeSet<u64>, ahead: bool) -> Claim<'a> {
-        if let (true, Some(&first), Some(&last)) = (ahead, blocks.first(), blocks.last()) {
-            let is_next = first == state.next;
-            let count = last.saturating_sub(first).saturating_add(1);
-            let most = WINDOW_MAX.min(self.object.options.memory_len / BLOCK_LEN / 2);
-            state.window = if is_next { state.window.max(count).saturating_mul(2).min(most) } else { 0 };
-            let start = last.saturating_add(1);
-            let end = start.saturating_add(state.window).min(self.version.len.div_ceil(BLOCK_LEN));
-            let is_free = |number: &u64| !state.blocks.holds(*number) && !state.in_flight.contains(number);
-            blocks.extend((start..end).take_while(is_free));
-            state.next = blocks.last().map_or(u64::MAX, |last| last.saturating_add(1));
-        }
+    fn claim(self: &Arc<Self>, state: &mut State, blocks: Vec<u64>, is_ahead: bool) -> Claim {
         state.in_flight.extend(&blocks);
-        Claim { image: self, blocks: blocks.into_iter().collect() }
+        state.fetches_ahead = state.fetches_ahead.saturating_add(usize::from(is_ahead));
+        Claim { image: Arc::clone(self), blocks, is_ahead }
     }
 
-    /// Brings blocks from the disk or the server. Some may come although others do not.
-    fn bring(&self, wanted: &[u64]) -> (Vec<(u64, Block)>, Option<Error>) {
+    /// Returns the blocks to fetch ahead of a read, if it continues a sequence: the further that
+    /// goes, the more. They are due when half of the last ones are read.
+    fn follow(&self, state: &mut State, read: &Range<u64>) -> Vec<u64> {
+        let continues = |stream: &Stream| (stream.at..=stream.next).contains(&read.start);
+        let known = state.streams.iter().position(continues);
+        let known = known.and_then(|index| state.streams.remove(index));
+        let is_known = known.is_some();
+        let mut stream = known.unwrap_or(Stream { at: read.start, end: read.end, next: read.end, window: 0 });
+        let mut ahead = Vec::new();
+        if is_known && read.end > stream.end {
+            stream.next = stream.next.max(read.end);
+            let is_due = read.end.saturating_add(stream.window / 2) >= stream.next;
+            if is_due && state.fetches_ahead < AHEAD_MAX {
+                let count = read.end.saturating_sub(read.start);
+                stream.window = stream.window.max(count).saturating_mul(2).min(self.window_max(state));
+                let end = stream.next.saturating_add(stream.window).min(self.version.len.div_ceil(BLOCK_LEN));
+                let is_free =
+                    |number: &u64| !state.blocks.holds(*number) && !state.in_flight.contains(number);
+                ahead = (stream.next..end).filter(is_free).collect();
+                stream.next = stream.next.max(end);
+            }
+            stream.end = read.end;
+            stream.at = stream.at.max(read.start.saturating_sub(BEHIND_MAX));
+        }
+        state.streams.push_back(stream);
+        if state.streams.len() > STREAMS_MAX {
+            state.streams.pop_front();
+        }
+        ahead
+    }
+
+    /// Returns the most blocks to fetch ahead of one of the sequences. They must stay until they
+    /// are read, while others fetch and are read.
+    fn window_max(&self, state: &State) -> u64 {
+        let others = state.streams.iter().filter(|stream| stream.window > 0).count() as u64;
+        let quarter = self.object.options.memory_len / BLOCK_LEN / 4;
+        WINDOW_MAX.min(quarter.checked_div(others.saturating_add(1)).unwrap_or_default())
+    }
+
+    /// Brings blocks from the disk or the server. Some may come although others do not. Each may be
+    /// read as soon as it is here.
+    fn bring(&self, wanted: &[u64], is_ahead: bool) -> (Vec<(u64, Block)>, Option<Error>) {
         let mut blocks = Vec::new();
         let mut missing = Vec::new();
         for &number in wanted {
@@ -241,6 +315,7 @@ impl RemoteImage {
                 None => missing.push(number),
             }
         }
+        self.arrive(&blocks);
         if missing.is_empty() {
             return (blocks, None);
         }
@@ -248,13 +323,18 @@ impl RemoteImage {
             let error = self.object.refused("this part is not in the cache, and --offline is given");
             return (blocks, Some(error));
         }
-        self.object.counts.round();
+        if !is_ahead {
+            self.object.counts.round();
+        }
         let pieces = requests(missing);
         let next = AtomicUsize::new(0);
-        let came = Mutex::new((Vec::new(), None));
+        let came = Mutex::new((blocks, None));
         let work = || {
             while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let fetched = self.fetch(piece);
+                let fetched = self.fetch(piece, is_ahead);
+                if let Ok(blocks) = &fetched {
+                    self.arrive(blocks);
+                }
                 let mut came = came.lock().unwrap_or_else(PoisonError::into_inner);
                 match fetched {
                     Ok(blocks) => came.0.extend(blocks),
@@ -262,16 +342,26 @@ impl RemoteImage {
                 }
             }
         };
+        let parallel = if is_ahead { AHEAD_PARALLEL } else { PARALLEL };
         std::thread::scope(|scope| {
-            for _ in 1..pieces.len().min(PARALLEL) {
+            for _ in 1..pieces.len().min(parallel) {
                 // Without another thread, this one does all.
                 let _ = std::thread::Builder::new().spawn_scoped(scope, work);
             }
             work();
         });
-        let (fetched, error) = came.into_inner().unwrap_or_else(PoisonError::into_inner);
-        blocks.extend(fetched);
-        (blocks, error)
+        came.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives blocks to all who wait for them.
+    fn arrive(&self, blocks: &[(u64, Block)]) {
+        let mut state = self.state();
+        for (number, block) in blocks {
+            state.blocks.insert(*number, Arc::clone(block));
+            state.in_flight.remove(number);
+        }
+        drop(state);
+        self.came.notify_all();
     }
 
     fn saved(&self, number: u64) -> Option<Block> {
@@ -282,11 +372,16 @@ impl RemoteImage {
         Some(block.into())
     }
 
-    fn fetch(&self, piece: &Range<u64>) -> Result<Vec<(u64, Block)>> {
+    fn fetch(&self, piece: &Range<u64>, is_ahead: bool) -> Result<Vec<(u64, Block)>> {
         let last = self.range_of(piece.end.saturating_sub(1));
         let range = self.range_of(piece.start).start..last.end;
         let mut bytes = vec![0; usize_of(range.end.saturating_sub(range.start))];
-        self.object.fetch(&self.version, range.start, &mut bytes)?;
+        if !is_ahead {
+            self.object.fetch(&self.version, range.start, &mut bytes)?;
+        } else if !self.object.fetch_ahead(&self.version, range.start, &mut bytes) {
+            // The read that needs them asks again, and tells why they do not come.
+            return Ok(Vec::new());
+        }
         let blocks = bytes.chunks(usize_of(BLOCK_LEN));
         Ok(piece
             .clone()
@@ -299,20 +394,28 @@ impl RemoteImage {
     }
 }
 
+impl Claim {
+    /// Fetches the blocks in a thread of its own.
+    fn fetch_ahead(self) {
+        // Without another thread, reads fetch what they need.
+        let _ = std::thread::Builder::new().spawn(move || drop(self.image.bring(&self.blocks, true)));
+    }
+}
+
 impl Image for RemoteImage {
     fn len(&self) -> u64 {
-        self.version.len
+        self.shared.version.len
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let len = usize_of(self.version.len.saturating_sub(offset)).min(buf.len());
+        let len = usize_of(self.shared.version.len.saturating_sub(offset)).min(buf.len());
         let mut done = 0;
         while done < len {
             let start = offset.saturating_add(done as u64);
             let wanted = blocks_of(&(start..offset.saturating_add(len as u64)));
             let batch = wanted.start..wanted.end.min(wanted.start.saturating_add(BATCH_MAX));
             let mut skip = usize_of(start % BLOCK_LEN);
-            for block in self.blocks(batch)? {
+            for block in self.shared.blocks(batch)? {
                 let rest = buf.get_mut(done..len).unwrap_or_default();
                 let part = block.get(skip..).unwrap_or_default();
                 let count = part.len().min(rest.len());
@@ -328,29 +431,25 @@ impl Image for RemoteImage {
 
     fn will_read(&self, ranges: &[Range<u64>]) {
         let clipped = ranges.iter().map(|range| range.start.min(self.len())..range.end.min(self.len()));
-        let most = usize_of(BATCH_MAX.min(self.object.options.memory_len / BLOCK_LEN / 2));
-        let mut state = self.state();
+        let most = usize_of(BATCH_MAX.min(self.shared.object.options.memory_len / BLOCK_LEN / 2));
+        let mut state = self.shared.state();
         let free = |number: &u64| !state.blocks.holds(*number) && !state.in_flight.contains(number);
         let wanted: BTreeSet<u64> =
             clipped.flat_map(|range| blocks_of(&range).filter(free).take(most)).take(most).collect();
         if wanted.is_empty() {
             return;
         }
-        let claim = self.claim(&mut state, wanted, false);
+        let claim = self.shared.claim(&mut state, wanted.into_iter().collect(), false);
         drop(state);
         // Errors are left to the reads.
-        let (blocks, _) = self.bring(&claim.blocks);
-        let mut state = self.state();
-        for (number, block) in blocks {
-            state.blocks.insert(number, block);
-        }
+        drop(self.shared.bring(&claim.blocks, false));
     }
 
     fn fetched(&self) -> Option<Fetched> {
-        Some(self.object.counts.fetched())
+        Some(self.shared.object.counts.fetched())
     }
 
     fn name(&self) -> String {
-        self.object.shown.clone()
+        self.shared.object.shown.clone()
     }
 }

@@ -212,7 +212,9 @@ impl Shared {
             Reply::Status(status, headers, body) => {
                 let more: String =
                     headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-                write(output, *status, &more, body.as_bytes(), body.len())?;
+                // Bytes after the headers would be taken for the next answer.
+                let sent = if request.method == "HEAD" { "" } else { body };
+                write(output, *status, &more, sent.as_bytes(), body.len())?;
                 return Ok(true);
             }
             _ => {}

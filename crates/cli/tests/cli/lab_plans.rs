@@ -33,7 +33,7 @@ fn a_missed_target_ends_with_exit_code_1_and_all_are_named() {
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     let said = |words: &str| run.stderr.lines().filter(|line| line.contains(words)).count();
     assert_eq!(
-        said("missed: build small: packfs squashfs gzip:1, packfs erofs none: size "),
+        said("missed: build small: packfs squashfs gzip:1, packfs erofs none on "),
         1,
         "{}",
         run.stderr

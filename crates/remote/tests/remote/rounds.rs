@@ -66,6 +66,22 @@ fn a_sequence_of_reads_is_fetched_ahead() {
 }
 
 #[test]
+fn sequences_of_readers_that_take_turns_are_fetched_ahead() {
+    let bytes = noise(48 * MIB);
+    let server = RangeServer::new(bytes.clone());
+    let image = open(&server).unwrap();
+    for at in (0..16 * MIB).step_by(32 * KIB) {
+        for start in [0, 16 * MIB, 32 * MIB] {
+            let at = start + at;
+            assert_eq!(read(&image, at, 32 * KIB).unwrap(), bytes[at..at + 32 * KIB]);
+        }
+    }
+    let fetched = image.fetched().unwrap();
+    // The first two are fetched ahead beyond their ends, where the others began.
+    assert!(fetched.bytes <= 64 * MIB as u64 && fetched.rounds <= 20, "{fetched:?}");
+}
+
+#[test]
 fn readers_of_one_block_share_a_request() {
     let bytes = noise(8 * MIB);
     let server = RangeServer::new(bytes.clone());
