@@ -28,8 +28,8 @@ impl Object {
         })
     }
 
-    /// Fills `buf` as [`Object::fetch`], but tries only once: nobody waits for it yet. Returns false
-    /// if bytes are missing.
+    /// Fills `buf` as [`Object::fetch`], but tries only once, because no read waits for it yet.
+    /// Returns false if bytes are missing.
     pub(crate) fn fetch_ahead(&self, version: &Version, start: u64, buf: &mut [u8]) -> bool {
         let deadline = Instant::now().checked_add(self.options.limits.read).unwrap_or_else(Instant::now);
         matches!(self.fetch_once(version, start, buf, deadline), Ok((_, Ok(()))))

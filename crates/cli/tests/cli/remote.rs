@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, Run, assert_same_files};
 use crate::mounting::Place;
-use packfs_testkit::{RangeServer, Reply, skip};
+use packfs_testkit::{Random, RangeServer, Reply, skip};
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,9 +123,9 @@ fn errors_say_what_to_do() {
 fn a_mount_fails_reads_that_the_server_does_not_answer_and_goes_on() {
     let fixture = Fixture::new();
     fs::create_dir(fixture.path("rootfs")).unwrap();
-    for name in ["a", "b"] {
-        let noise =
-            packfs_testkit::Random::new(name.len() as u64 + u64::from(name.as_bytes()[0])).noise(6 << 20);
+    // The second one is longer than what is fetched ahead of the first one's end.
+    for (name, len) in [("a", 6 << 20), ("b", 24 << 20)] {
+        let noise = Random::new(len as u64).noise(len);
         fs::write(fixture.path("rootfs").join(name), noise).unwrap();
     }
     fixture.run(["pack", "rootfs", "root.erofs", "-q"]).done();
@@ -152,7 +152,7 @@ fn a_mount_fails_reads_that_the_server_does_not_answer_and_goes_on() {
     is_silent.store(true, Ordering::Relaxed);
     let error = fs::read(&b).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()), "{error}");
-    assert_eq!(fs::metadata(&b).unwrap().len(), 6 << 20);
+    assert_eq!(fs::metadata(&b).unwrap().len(), 24 << 20);
     is_silent.store(false, Ordering::Relaxed);
     assert!(fs::read(&b).unwrap() == fs::read(fixture.path("rootfs/b")).unwrap());
     // An image that changes is an error until it is mounted again.
