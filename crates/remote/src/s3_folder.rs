@@ -90,7 +90,10 @@ impl S3Folder {
             return Err(error.hint("form: s3://BUCKET/KEY, without a slash at its end"));
         }
         folder.place = folder.place.beside(prefix.into());
-        folder.shown = folder.shown.strip_suffix(name).unwrap_or_default().trim_end_matches('/').into();
+        // Names with a question mark are shown in part.
+        if let Some(shown) = folder.shown.strip_suffix(name) {
+            folder.shown = shown.trim_end_matches('/').into();
+        }
         Ok((folder, name.into()))
     }
 
