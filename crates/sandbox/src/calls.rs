@@ -12,6 +12,9 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
+/// Number of `fchmodat2` on every architecture (asm-generic/unistd.h), which libc lacks for some.
+const FCHMODAT2: i64 = 452;
+
 /// Calls allowed with any arguments.
 const ALLOWED: &[i64] = &[
     // Open files, or files reached by name, which Landlock restricts.
@@ -59,7 +62,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_fallocate,
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
-    libc::SYS_fchmodat2,
+    FCHMODAT2,
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_utimensat,

@@ -231,6 +231,8 @@ pub(super) fn surveyed(path: ImagePath, file_type: FileType, stat: &Stat) -> Sur
     Surveyed {
         entry: ListedEntry { path, file_type, meta: meta(stat), len },
         identity: (stat.st_dev, stat.st_ino),
-        links: stat.st_nlink,
+        // Not of this type on every architecture.
+        #[allow(clippy::useless_conversion)]
+        links: stat.st_nlink.into(),
     }
 }
