@@ -101,6 +101,9 @@ pub const ROWS: &[Row] = &[
 /// Codecs by the names of `-comp`.
 pub const CODECS: [&str; 6] = ["gzip", "lzo", "lz4", "xz", "zstd", "lzma"];
 
+/// Highest level of zstd that encodes a Debian root in less time than the search takes.
+const QUICK_ZSTD_LEVEL_MAX: u32 = 5;
+
 /// Returns the codec with its options; options may stand before `-comp`.
 ///
 /// Errors: `Usage` for an unknown codec, two of them, and options of another one.
@@ -148,6 +151,17 @@ fn codec(given: &Given) -> Result<String> {
     Ok(spec)
 }
 
+/// True for codecs that encode in less time than the search for similar files takes, which would
+/// make packing slower than that of the tool.
+fn is_quick(codec: &str) -> bool {
+    let (name, level) = codec.split_once([':', ',']).unwrap_or((codec, ""));
+    match name {
+        "lz4" => true,
+        "zstd" => level.parse().is_ok_and(|level: u32| level <= QUICK_ZSTD_LEVEL_MAX),
+        _ => false,
+    }
+}
+
 /// Options of the format.
 fn format_options(given: &Given, exports: bool) -> Vec<(String, String)> {
     let fragments = match () {
@@ -188,9 +202,11 @@ pub fn pack_options(given: &Given, exports: bool) -> Result<PackOptions> {
     let block_size = u32::try_from(block).map_err(|_| Error::usage("-b: block sizes are 4K to 1M"))?;
     let mem = given.text("-mem")?.map(|text| size("-mem", text)).transpose()?;
     let offset = given.text("-offset")?.map(|text| size("-offset", text)).transpose()?;
+    let codec = codec(given)?;
     let options = PackOptions {
         format: Some("squashfs".into()),
-        codec: Some(codec(given)?),
+        order: is_quick(&codec).then_some(packfs::Order::Path),
+        codec: Some(codec),
         block_size: Some(block_size),
         options: format_options(given, exports),
         jobs: given.number::<u16>("-processors")?.map_or(0, usize::from),
@@ -432,6 +448,15 @@ mod tests {
     fn spec(args: &[&str]) -> Result<String> {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         codec(&parse(&[ROWS], Style::OperandsFirst, &args).unwrap())
+    }
+
+    #[test]
+    fn quick_codecs_keep_the_order_of_paths() {
+        for (codec, quick) in
+            [("lz4", true), ("lz4hc", false), ("zstd:3", true), ("zstd", false), ("zstd:15", false)]
+        {
+            assert_eq!(is_quick(codec), quick, "{codec}");
+        }
     }
 
     #[test]
