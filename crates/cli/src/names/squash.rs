@@ -101,8 +101,9 @@ pub const ROWS: &[Row] = &[
 /// Codecs by the names of `-comp`.
 pub const CODECS: [&str; 6] = ["gzip", "lzo", "lz4", "xz", "zstd", "lzma"];
 
-/// Highest level of zstd that encodes a Debian root in less time than the search takes.
-const QUICK_ZSTD_LEVEL_MAX: u32 = 5;
+/// Highest level of zstd with which the search for similar files makes packing clearly slower than
+/// that of the tool (docs/guide/callers.md, times).
+const QUICK_ZSTD_LEVEL_MAX: u32 = 12;
 
 /// Returns the codec with its options; options may stand before `-comp`.
 ///
@@ -151,8 +152,8 @@ fn codec(given: &Given) -> Result<String> {
     Ok(spec)
 }
 
-/// True for codecs that encode in less time than the search for similar files takes, which would
-/// make packing slower than that of the tool.
+/// True for codecs so quick that the search for similar files would make packing slower than that
+/// of the tool.
 fn is_quick(codec: &str) -> bool {
     let (name, level) = codec.split_once([':', ',']).unwrap_or((codec, ""));
     match name {
@@ -453,7 +454,7 @@ mod tests {
     #[test]
     fn quick_codecs_keep_the_order_of_paths() {
         for (codec, quick) in
-            [("lz4", true), ("lz4hc", false), ("zstd:3", true), ("zstd", false), ("zstd:15", false)]
+            [("lz4", true), ("lz4hc", false), ("zstd:12", true), ("zstd", false), ("zstd:15", false)]
         {
             assert_eq!(is_quick(codec), quick, "{codec}");
         }
