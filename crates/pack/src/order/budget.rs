@@ -4,11 +4,11 @@
 //! evicts one in use, and further decodes follow. So each placement is walked as a whole, and the
 //! first one within the limits is taken.
 
-use super::chain::Item;
+use super::item::Item;
 use super::kernel_cache::{KERNEL_KEEPS, KernelCache};
 use super::pairs;
 use super::rules::Rules;
-use super::walk::{Files, Stretch};
+use super::walk::{Files, Fills, Stretch};
 
 /// Parts of the cost in tree order by which a walk may cost more: requests, and bytes decoded,
 /// which are its CPU time.
@@ -50,21 +50,28 @@ impl WalkCost {
 /// `others` is the cost of blocks that are not shared.
 pub(super) fn stretches(items: &[Item], others: WalkCost, rules: &Rules) -> (Vec<Stretch>, Vec<u32>) {
     let shared = Files::new(items, u64::MAX, rules);
-    let in_tree_order = shared.place(shared.alone(), &Rules { stretch_max: 1, ..*rules });
+    let mut fills = Fills::default();
+    let in_tree_order = shared.place(shared.alone(), &Rules { stretch_max: 1, ..*rules }, &mut fills);
     let limit = cost(&shared, &in_tree_order, others).limit();
     let apart = Files::new(items, rules.block_len * KERNEL_KEEPS as u64, rules);
-    match within(&apart, others, limit, rules) {
+    match within(&apart, others, limit, rules, fills) {
         Some(stretches) => (apart.with_copies(stretches), apart.stored_again),
         None => (shared.with_copies(in_tree_order), Vec::new()),
     }
 }
 
 /// Returns the placement with most moves of those within `limit`, if one is.
-fn within(files: &Files<'_>, others: WalkCost, limit: WalkCost, rules: &Rules) -> Option<Vec<Stretch>> {
+fn within(
+    files: &Files<'_>,
+    others: WalkCost,
+    limit: WalkCost,
+    rules: &Rules,
+    mut fills: Fills,
+) -> Option<Vec<Stretch>> {
     let cost = |stretches: &[Stretch]| cost(files, stretches, others);
     let priced = |price| Rules { decode_price: rules.decode_price * price, ..*rules };
     let (mut best, rules) = PRICES.map(priced).into_iter().find_map(|rules| {
-        let stretches = files.place(files.alone(), &rules);
+        let stretches = files.place(files.alone(), &rules, &mut fills);
         cost(&stretches).is_within(limit).then_some((stretches, rules))
     })?;
     let left = limit.requests - cost(&best).requests;
@@ -77,7 +84,8 @@ fn within(files: &Files<'_>, others: WalkCost, limit: WalkCost, rules: &Rules) -
         if low + 1 >= high {
             break;
         }
-        let stretches = files.place(pairs::groups(files, &moves, (count, far_max), &rules), &rules);
+        let groups = pairs::groups(files, &moves, (count, far_max), &rules);
+        let stretches = files.place(groups, &rules, &mut fills);
         if cost(&stretches).is_within(limit) {
             (low, best) = (count, stretches);
         } else {
@@ -111,7 +119,7 @@ mod tests {
     const NOTHING: WalkCost = WalkCost { requests: 0, bytes: 0 };
 
     fn item(features: std::ops::Range<u32>, len: u32) -> Item {
-        Item { features: features.collect(), len, hash: None }
+        Item { features: features.collect(), len, ..Item::default() }
     }
 
     /// Files that differ, and a pair of equal features every hundred files.
@@ -127,7 +135,8 @@ mod tests {
     fn walked(items: &[Item], others: WalkCost) -> (WalkCost, WalkCost) {
         let rules = Rules::new(1000, 1000);
         let files = Files::new(items, u64::MAX, &rules);
-        let plain = files.place(files.alone(), &Rules { stretch_max: 1, ..rules });
+        let in_turn = Rules { stretch_max: 1, ..rules };
+        let plain = files.place(files.alone(), &in_turn, &mut Fills::default());
         let apart = Files::new(items, 3000, &rules);
         let (chosen, again) = stretches(items, others, &rules);
         let files_of_it = if again.is_empty() { &files } else { &apart };

@@ -5,29 +5,20 @@
 //! starts with the file most similar to the last one. Near-linear: files are looked up by features,
 //! and features of too many files are ignored.
 
+use super::item::Item;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// A feature of more files is ignored.
 const POSTINGS_MAX: usize = 256;
-const FILE_BITS: u32 = 32;
 /// Added to the number of a file's features, so that tiny files, all of whose few features are
 /// common, do not precede longer ones.
 const FEATURES_MORE: u64 = 8;
 
-/// One file: its features, and its length in bytes.
-#[derive(Default)]
-pub(super) struct Item {
-    pub features: Box<[u32]>,
-    pub len: u32,
-    /// Hash of the contents, if equal files are stored once.
-    pub hash: Option<u64>,
-}
-
 /// Returns the order of `items` as indexes, for blocks of `block_len` bytes; it depends on nothing
 /// else.
-pub(super) fn chain(items: &[Item], block_len: u64) -> Vec<u32> {
-    let index = Index::new(&items.iter().map(|item| &*item.features).collect::<Vec<_>>());
+pub(super) fn chain(items: &[Item], block_len: u64, numbers: &mut Numbers) -> Vec<u32> {
+    let index = Index::new(&items.iter().map(|item| &*item.features).collect::<Vec<_>>(), numbers);
     let mut chain = Chain {
         index: &index,
         items,
@@ -36,6 +27,8 @@ pub(super) fn chain(items: &[Item], block_len: u64) -> Vec<u32> {
         placed: vec![false; items.len()],
         seen: vec![false; index.starts.len()],
         seen_list: Vec::new(),
+        changed: Vec::new(),
+        has_changed: vec![false; items.len()],
         heap: BinaryHeap::new(),
     };
     let mut order = Vec::with_capacity(items.len());
@@ -58,6 +51,10 @@ pub(super) fn chain(items: &[Item], block_len: u64) -> Vec<u32> {
     order
 }
 
+/// A table with a zero for each feature, which is used again by each [`Index`].
+#[derive(Default)]
+pub(super) struct Numbers(Vec<u32>);
+
 /// Features shared by files; those of a single file are left out.
 pub(super) struct Index {
     /// Start of each feature's files in `files`, and the end.
@@ -70,38 +67,40 @@ pub(super) struct Index {
 
 impl Index {
     /// Creates an index of files by the features of each.
-    pub(super) fn new(files_features: &[&[u32]]) -> Self {
-        let file_count = files_features.len();
-        let mut pairs: Vec<u64> = Vec::with_capacity(files_features.iter().copied().map(<[u32]>::len).sum());
-        for (file, features) in files_features.iter().enumerate() {
-            pairs.extend(features.iter().map(|&feature| u64::from(feature) << FILE_BITS | file as u64));
+    pub(super) fn new(files_features: &[&[u32]], Numbers(numbers): &mut Numbers) -> Self {
+        let all = || files_features.iter().copied().flatten().map(|&feature| feature as usize);
+        numbers.resize(numbers.len().max(all().max().map_or(0, |last| last + 1)), 0);
+        let mut found = Vec::new();
+        for feature in all() {
+            if numbers[feature] == 0 {
+                found.push(feature);
+            }
+            numbers[feature] += 1;
         }
-        pairs.sort_unstable();
-        let (mut starts, mut files) = (Vec::new(), Vec::new());
-        let mut file_starts = vec![0_u32; file_count + 1];
-        for group in pairs.chunk_by(|a, b| a >> FILE_BITS == b >> FILE_BITS) {
-            if (2..=POSTINGS_MAX).contains(&group.len()) {
-                starts.push(files.len() as u32);
-                for &pair in group {
-                    files.push(pair as u32);
-                    file_starts[pair as u32 as usize + 1] += 1;
+        // The number of files of each feature gives way to its number in the index, from one.
+        let (mut starts, mut next) = (vec![0], vec![0]);
+        for &feature in &found {
+            let file_count = std::mem::take(&mut numbers[feature]);
+            if (2..=POSTINGS_MAX).contains(&(file_count as usize)) {
+                numbers[feature] = starts.len() as u32;
+                next.push(starts[starts.len() - 1]);
+                starts.push(starts[starts.len() - 1] + file_count);
+            }
+        }
+        let mut files = vec![0; starts[starts.len() - 1] as usize];
+        let (mut file_starts, mut features) = (vec![0], Vec::with_capacity(files.len()));
+        for (file, of_file) in (0..).zip(files_features) {
+            for &feature in *of_file {
+                let number = numbers[feature as usize] as usize;
+                if number > 0 {
+                    files[next[number] as usize] = file;
+                    next[number] += 1;
+                    features.push(number as u32 - 1);
                 }
             }
+            file_starts.push(features.len() as u32);
         }
-        starts.push(files.len() as u32);
-        drop(pairs);
-        for file in 0..file_count {
-            file_starts[file + 1] += file_starts[file];
-        }
-        let mut features = vec![0; files.len()];
-        let mut next = file_starts.clone();
-        for (feature, range) in starts.windows(2).enumerate() {
-            for &file in &files[range[0] as usize..range[1] as usize] {
-                let at = &mut next[file as usize];
-                features[*at as usize] = feature as u32;
-                *at += 1;
-            }
-        }
+        found.into_iter().for_each(|feature| numbers[feature] = 0);
         Index { starts, files, file_starts, features }
     }
 
@@ -128,6 +127,9 @@ struct Chain<'a> {
     /// Features in the block.
     seen: Vec<bool>,
     seen_list: Vec<u32>,
+    /// Files whose score is no longer that in `heap`.
+    changed: Vec<u32>,
+    has_changed: Vec<bool>,
     /// Files by score, best first; a row with an outdated score is skipped.
     heap: BinaryHeap<(u64, Reverse<u32>, u32)>,
 }
@@ -169,9 +171,16 @@ impl Chain<'_> {
                     self.scored.push(other);
                 }
                 *score += 1;
-                let count = self.items[other as usize].features.len() as u64;
-                self.heap.push(((u64::from(*score) << 32) / (count + FEATURES_MORE), Reverse(other), *score));
+                if !std::mem::replace(&mut self.has_changed[other as usize], true) {
+                    self.changed.push(other);
+                }
             }
+        }
+        for other in self.changed.drain(..) {
+            self.has_changed[other as usize] = false;
+            let score = self.scores[other as usize];
+            let count = self.items[other as usize].feature_count();
+            self.heap.push(((u64::from(score) << 32) / (count + FEATURES_MORE), Reverse(other), score));
         }
     }
 }
@@ -181,7 +190,7 @@ mod tests {
     use super::*;
 
     fn item(features: &[u32], len: u32) -> Item {
-        Item { features: features.into(), len, hash: None }
+        Item { features: features.into(), len, ..Item::default() }
     }
 
     #[test]
@@ -194,14 +203,14 @@ mod tests {
             item(&[10, 12], 10),
             item(&[2, 3, 4], 10),
         ];
-        assert_eq!(chain(&items, 1000), [0, 3, 5, 1, 4, 2]);
+        assert_eq!(chain(&items, 1000, &mut Numbers::default()), [0, 3, 5, 1, 4, 2]);
     }
 
     #[test]
     fn a_new_block_begins_with_what_is_like_the_last_one_and_forgets_it() {
         let items = [item(&[1, 5], 60), item(&[9], 60), item(&[1, 7], 60), item(&[7, 9], 60), item(&[5], 60)];
         // 0 fills the first block; 4 and 2 resemble it. 2 has a feature of 3, which has one of 1.
-        assert_eq!(chain(&items, 100), [0, 4, 1, 3, 2]);
+        assert_eq!(chain(&items, 100, &mut Numbers::default()), [0, 4, 1, 3, 2]);
     }
 
     #[test]
@@ -209,7 +218,7 @@ mod tests {
         let mut items: Vec<Item> = (0..=POSTINGS_MAX).map(|_| item(&[7], 1)).collect();
         items[POSTINGS_MAX] = item(&[3, 7], 1);
         items[0] = item(&[3, 7], 1);
-        let order = chain(&items, 1 << 20);
+        let order = chain(&items, 1 << 20, &mut Numbers::default());
         assert_eq!(order[..3], [0, POSTINGS_MAX as u32, 1]);
         let mut sorted = order;
         sorted.sort_unstable();
@@ -218,6 +227,6 @@ mod tests {
 
     #[test]
     fn no_files_are_no_order() {
-        assert!(chain(&[], 100).is_empty());
+        assert!(chain(&[], 100, &mut Numbers::default()).is_empty());
     }
 }

@@ -8,6 +8,7 @@
 
 mod budget;
 mod chain;
+mod item;
 mod kernel_cache;
 mod pairs;
 mod rules;
@@ -18,7 +19,8 @@ use crate::PackOptions;
 use crate::context::{Boundaries, Context, Kind};
 use crate::parallel::read_in_parallel;
 use budget::WalkCost;
-use chain::Item;
+use chain::Numbers;
+use item::{Item, number_features};
 use kernel_cache::KERNEL_KEEPS;
 pub(crate) use kernel_cache::KernelCache;
 use packfs_codec::CodecSettings;
@@ -202,16 +204,18 @@ fn by_similarity<K: Kind>(
     let mut sorted = Vec::with_capacity(files.len());
     let mut starts = Vec::new();
     let blocks = whole_blocks(context.plan, within);
+    let mut numbers = Numbers::default();
     for batch in files.chunks(GROUP_FILES_MAX) {
         let items = read_in_parallel(options, progress, batch, |job| {
             let item = item(context, job);
             progress.advance(1, context.len(job.node), 0);
             item
         })?;
-        let items: Vec<Item> = items.into_iter().map(Option::unwrap_or_default).collect();
+        let mut items: Vec<Item> = items.into_iter().map(Option::unwrap_or_default).collect();
+        number_features(&mut items);
         let mut done = 0;
         while done < items.len() {
-            let order = stretch(&items[done..], within, blocks, window_len(context.plan));
+            let order = stretch(&items[done..], within, blocks, window_len(context.plan), &mut numbers);
             starts.extend(blocks.map(|_| sorted.len() as u32));
             sorted.extend(order.iter().map(|&index| batch[done + index as usize]));
             done += order.len();
@@ -246,7 +250,8 @@ fn for_walks<K: Kind>(
             progress.advance(1, context.shared_len(&files[index]), 0);
             item
         })?;
-        let items: Vec<Item> = items.into_iter().map(Option::unwrap_or_default).collect();
+        let mut items: Vec<Item> = items.into_iter().map(Option::unwrap_or_default).collect();
+        number_features(&mut items);
         let batch_end = (number + 1) * GROUP_FILES_MAX;
         let (stretches, again) = budget::stretches(&items, own, &rules);
         stored_again.extend(again.into_iter().map(|index| files[batch[index as usize]].node));
@@ -306,10 +311,16 @@ fn whole_blocks<K: Kind>(plan: &Plan<K>, within: u64) -> Option<(u64, u64)> {
 }
 
 /// Returns the order of the first files, as many as form a range.
-fn stretch(items: &[Item], within: u64, blocks: Option<(u64, u64)>, window_len: u64) -> Vec<u32> {
+fn stretch(
+    items: &[Item],
+    within: u64,
+    blocks: Option<(u64, u64)>,
+    window_len: u64,
+    numbers: &mut Numbers,
+) -> Vec<u32> {
     let mut count = group_count(items, within);
     loop {
-        let order = chain::chain(&items[..count], window_len);
+        let order = chain::chain(&items[..count], window_len, numbers);
         let overfull = blocks.map_or(0, |(blocks, block_len)| beyond(items, &order, blocks, block_len));
         if overfull == 0 || count == 1 {
             return order;
@@ -353,7 +364,8 @@ fn item<K: Kind>(context: &Context<'_, K>, job: &FileJob<K>) -> Result<Item> {
     context.open(job.node)?.read_exact_at(context.len(job.node) - len, &mut bytes)?;
     let is_whole = context.plan.dedupe && len <= LOOK_LEN;
     let hash = is_whole.then(|| xxhash_rust::xxh3::xxh3_64(&bytes));
-    Ok(Item { features: sketch(&bytes), len: len.try_into().unwrap_or(u32::MAX), hash })
+    let len = len.try_into().unwrap_or(u32::MAX);
+    Ok(Item { features: sketch(&bytes), unshared: 0, len, hash })
 }
 
 /// Returns the requested order, or tree order if nothing is gained: the position of uncompressed

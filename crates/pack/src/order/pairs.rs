@@ -3,11 +3,11 @@
 //! A walk along the tree then decodes the block of both once more, so only files move that save
 //! much, with whatever fits into the block with them.
 
-use super::chain::{Index, Item};
+use super::chain::{Index, Numbers};
+use super::item::{Item, Seen};
 use super::rules::{Rules, compressed_len};
 use super::walk::Files;
 use std::cmp::Reverse;
-use std::collections::HashSet;
 
 /// Most files beside which a file may move.
 const HOSTS_MAX: usize = 16;
@@ -75,7 +75,9 @@ pub(super) fn moves(files: &Files<'_>, rules: &Rules) -> Vec<Move> {
         compressed_len(item(*file).len.into()) >= rules.move_gain && !is_fixed
     };
     let long: Vec<u32> = (0..files.len() as u32).filter(may_move).collect();
-    let index = Index::new(&long.iter().map(|&file| &*item(file).features).collect::<Vec<_>>());
+    let features: Vec<&[u32]> = long.iter().map(|&file| &*item(file).features).collect();
+    let index = Index::new(&features, &mut Numbers::default());
+    let mut near = Seen::default();
     let mut offsets = vec![0_u64];
     for &file in files {
         offsets.push(offsets[offsets.len() - 1] + u64::from(items[file as usize].len));
@@ -95,10 +97,10 @@ pub(super) fn moves(files: &Files<'_>, rules: &Rules) -> Vec<Move> {
         }
         hosts.sort_unstable();
         hosts.truncate(HOSTS_MAX);
-        let new = new_features(items, files, &offsets, file, rules.block_len);
+        let new = new_features(items, files, &offsets, file, rules.block_len, &mut near);
         for host in hosts.into_iter().map(|(_, host)| long[host as usize]) {
             let features = item(host).features.iter();
-            let gain = gain(features.filter(|feature| new.contains(feature)).count() as u64);
+            let gain = gain(features.filter(|feature| new.binary_search(feature).is_ok()).count() as u64);
             if gain >= rules.move_gain {
                 let distance = offsets[file as usize].abs_diff(offsets[host as usize]);
                 moves.push(Move { gain, file, host, is_far: distance > NEAR_LEN });
@@ -130,21 +132,27 @@ fn like(index: &Index, file: u32, scores: &mut [u64]) -> Vec<(Reverse<u64>, u32)
 /// Returns the divisor of a file's length for each of its features; files with few features are
 /// less certain to be alike.
 fn weight(item: &Item) -> u64 {
-    item.features.len() as u64 + 2
+    item.feature_count() + 2
 }
 
 /// Returns the features of a file that no file near it has, which may share its block anyway.
-fn new_features(items: &[Item], files: &[u32], offsets: &[u64], file: u32, near_len: u64) -> HashSet<u32> {
+fn new_features(
+    items: &[Item],
+    files: &[u32],
+    offsets: &[u64],
+    file: u32,
+    near_len: u64,
+    seen: &mut Seen,
+) -> Vec<u32> {
     let file = file as usize;
-    let mut new: HashSet<u32> = items[files[file] as usize].features.iter().copied().collect();
+    let item = |file: usize| &items[files[file] as usize];
     let first = offsets.partition_point(|&offset| offset + near_len <= offsets[file]);
     let end = offsets.partition_point(|&offset| offset < offsets[file] + near_len).min(files.len());
-    for near in (first..end).filter(|&near| near != file) {
-        for feature in &items[files[near] as usize].features {
-            new.remove(feature);
-        }
+    seen.clear();
+    for feature in (first..end).filter(|&near| near != file).flat_map(|near| &item(near).features) {
+        seen.insert(*feature);
     }
-    new
+    item(file).features.iter().copied().filter(|&feature| !seen.contains(feature)).collect()
 }
 
 #[cfg(test)]
@@ -152,7 +160,7 @@ mod tests {
     use super::*;
 
     fn item(features: std::ops::Range<u32>, len: u32) -> Item {
-        Item { features: features.collect(), len, hash: None }
+        Item { features: features.collect(), len, ..Item::default() }
     }
 
     fn groups_of(items: &[Item]) -> Vec<Vec<u32>> {

@@ -6,11 +6,13 @@
 //! a walk decodes a block. A model of the reader's cache counts these, with all other blocks that
 //! the walk needs meanwhile: those of equal files, and of files that moved farther.
 
-use super::chain::{self, Item};
+use super::chain::{self, Numbers};
+use super::item::{Item, Seen};
 use super::kernel_cache::KernelCache;
 use super::rules::{Rules, compressed_len};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Files that a walk reads before it needs a block again that it keeps.
 const NEAR_FILES: u32 = 8;
@@ -54,13 +56,14 @@ impl<'a> Files<'a> {
         self.originals.iter().map(|&file| vec![file]).collect()
     }
 
-    /// Places groups of files, each within one block; copies are left out.
-    pub(super) fn place(&self, groups: Vec<Vec<u32>>, rules: &Rules) -> Vec<Stretch> {
+    /// Places groups of files, each within one block; copies are left out. `fills` are those of
+    /// earlier placements of the same files.
+    pub(super) fn place(&self, groups: Vec<Vec<u32>>, rules: &Rules, fills: &mut Fills) -> Vec<Stretch> {
         let units = groups.iter().map(|group| unit(self.items, group)).collect();
         let starts = groups.iter().map(|group| group[0]).chain([self.items.len() as u32]).collect();
         let block_of = vec![u32::MAX; self.items.len()];
         let kept = KernelCache::default();
-        Walk { files: self, rules, groups, units, starts, block_of, block_count: 0, kept }.run()
+        Walk { files: self, rules, groups, units, starts, block_of, block_count: 0, kept, fills }.run()
     }
 
     /// Adds each copy behind its original.
@@ -107,24 +110,54 @@ fn unit(items: &[Item], group: &[u32]) -> Item {
     let mut features: Vec<u32> = files.clone().flat_map(|item| item.features.iter().copied()).collect();
     features.sort_unstable();
     features.dedup();
-    Item { features: features.into(), len: files.map(|item| item.len).sum(), hash: None }
+    let unshared = files.clone().map(|item| item.unshared).sum();
+    Item { features: features.into(), unshared, len: files.map(|item| item.len).sum(), hash: None }
 }
 
-/// A way to fill the next blocks.
-struct Trial {
-    /// Number of units.
+/// The first units of a rest of the tree in blocks.
+struct Fill {
+    /// Units that were tried; the first file of each has the flag [`FIRST`].
+    tried: Vec<u32>,
+    /// Number of units that fit.
     count: usize,
+    /// Files of each block.
     blocks: Vec<Vec<u32>>,
-    kept: KernelCache,
-    /// Bytes placed, and what they cost.
+    /// Bytes placed, and about how many are stored.
     len: u64,
+    stored_len: u64,
+}
+
+/// Fills of blocks, by first file and number of blocks. Placements differ in few places, so most
+/// fills serve them all.
+#[derive(Default)]
+pub(super) struct Fills {
+    done: HashMap<(u32, u64), Rc<Fill>>,
+    numbers: Numbers,
+    /// Features of a block.
+    seen: Seen,
+}
+
+/// Flag of a file that is the first of a unit; there are at most 65,536 files.
+const FIRST: u32 = 1 << 31;
+
+fn flagged(groups: &[Vec<u32>]) -> impl Iterator<Item = u32> {
+    groups
+        .iter()
+        .flat_map(|group| (0..).zip(group).map(|(i, &file)| if i == 0 { file | FIRST } else { file }))
+}
+
+/// A way to go on.
+struct Trial {
+    fill: Rc<Fill>,
+    kept: KernelCache,
     cost: u64,
 }
 
 impl Trial {
     /// Returns true if it costs less per byte.
     fn is_cheaper(&self, other: &Trial) -> bool {
-        u128::from(self.cost) * u128::from(other.len) < u128::from(other.cost) * u128::from(self.len)
+        u128::from(self.cost) * u128::from(other.fill.len)
+            < u128::from(other.cost) * u128::from(self.fill.len)
     }
 }
 
@@ -140,6 +173,7 @@ struct Walk<'a> {
     block_of: Vec<u32>,
     block_count: u32,
     kept: KernelCache,
+    fills: &'a mut Fills,
 }
 
 impl Walk<'_> {
@@ -154,40 +188,63 @@ impl Walk<'_> {
                     best = trial;
                 }
             }
-            self.number(&best.blocks);
-            self.block_count += best.blocks.len() as u32;
+            let Fill { blocks, count, .. } = &*best.fill;
+            self.number(blocks);
+            self.block_count += blocks.len() as u32;
             self.kept = best.kept;
-            done += best.count;
-            stretches.push(Stretch { blocks: best.blocks, end: self.starts[done] });
+            done += count;
+            stretches.push(Stretch { blocks: blocks.clone(), end: self.starts[done] });
         }
         stretches
     }
 
-    /// Fills up to `block_count` blocks with the units from `start` on.
+    /// Tries to go on with `block_count` blocks.
     fn attempt(&mut self, start: usize, block_count: u64) -> Trial {
-        let (count, blocks) = self.fill(start, block_count);
-        self.number(&blocks);
+        let fill = self.fill(start, block_count);
+        self.number(&fill.blocks);
         let mut kept = self.kept;
-        let walked = self.starts[start] as usize..self.starts[start + count] as usize;
-        let decodes = self.decodes(walked.clone(), &mut kept) + self.later_decodes(walked.end, &blocks);
-        let len = blocks.iter().flatten().map(|&file| u64::from(self.files.items[file as usize].len)).sum();
-        let stored: u64 = blocks.iter().map(|block| self.stored_len(block)).sum();
-        let cost = stored + decodes * self.rules.decode_price;
-        Trial { count, blocks, kept, len, cost }
+        let walked = self.starts[start] as usize..self.starts[start + fill.count] as usize;
+        let decodes = self.decodes(walked.clone(), &mut kept) + self.later_decodes(walked.end, &fill.blocks);
+        let cost = fill.stored_len + decodes * self.rules.decode_price;
+        Trial { fill, kept, cost }
     }
 
-    /// Returns the number of units that fit, and the files of each block.
-    fn fill(&self, start: usize, block_count: u64) -> (usize, Vec<Vec<u32>>) {
-        let units = &self.units[start..];
+    /// Fills up to `block_count` blocks with the units from `start` on.
+    fn fill(&mut self, start: usize, block_count: u64) -> Rc<Fill> {
         let room = block_count * self.rules.block_len;
         let mut len = 0;
         let fits = |unit: &&Item| {
             len += u64::from(unit.len);
             len <= room
         };
-        let mut count = units.iter().take_while(fits).count().max(1);
+        let tried = self.units[start..].iter().take_while(fits).count().max(1);
+        let groups = &self.groups[start..start + tried];
+        let key = (groups[0][0], block_count);
+        if let Some(fill) = self.fills.done.get(&key)
+            && flagged(groups).eq(fill.tried.iter().copied())
+        {
+            return Rc::clone(fill);
+        }
+        let tried_files = flagged(groups).collect();
+        let (count, blocks) = self.units_in_blocks(start, tried, block_count);
+        let lens = blocks.iter().flatten().map(|&file| u64::from(self.files.items[file as usize].len));
+        let len = lens.sum();
+        let stored_len = blocks.iter().map(|block| self.stored_len(block)).sum();
+        let fill = Rc::new(Fill { tried: tried_files, count, blocks, len, stored_len });
+        self.fills.done.insert(key, Rc::clone(&fill));
+        fill
+    }
+
+    /// Returns how many of `count` units fit into `block_count` blocks, and the files of each block.
+    fn units_in_blocks(
+        &mut self,
+        start: usize,
+        mut count: usize,
+        block_count: u64,
+    ) -> (usize, Vec<Vec<u32>>) {
+        let units = &self.units[start..start + count];
         loop {
-            let order = chain::chain(&units[..count], self.rules.window_len);
+            let order = chain::chain(&units[..count], self.rules.window_len, &mut self.fills.numbers);
             let blocks = self.cut(start, &order);
             if blocks.len() as u64 <= block_count || count == 1 {
                 return (count, blocks);
@@ -251,20 +308,20 @@ impl Walk<'_> {
     }
 
     /// Returns about how long a block becomes: bytes with features that it has already are free.
-    fn stored_len(&self, block: &[u32]) -> u64 {
-        let mut seen = HashSet::new();
+    fn stored_len(&mut self, block: &[u32]) -> u64 {
+        self.fills.seen.clear();
         let mut filled = 0;
         let mut stored = 0;
         for &file in block {
             let item = &self.files.items[file as usize];
             let len = u64::from(item.len);
             if filled + len > self.rules.window_len {
-                seen.clear();
+                self.fills.seen.clear();
                 filled = 0;
             }
             filled += len;
-            let new = item.features.iter().filter(|&&feature| seen.insert(feature)).count() as u64;
-            let count = item.features.len() as u64;
+            let new = item.features.iter().filter(|&&feature| self.fills.seen.insert(feature)).count() as u64;
+            let (new, count) = (new + u64::from(item.unshared), item.feature_count());
             stored += compressed_len(len) * (new + 2) / (count + 2);
         }
         stored
@@ -276,7 +333,7 @@ mod tests {
     use super::*;
 
     fn item(features: Range<u32>, len: u32) -> Item {
-        Item { features: features.collect(), len, hash: None }
+        Item { features: features.collect(), len, ..Item::default() }
     }
 
     /// Kinds of files in turn, each kind with features of its own.
@@ -286,7 +343,8 @@ mod tests {
 
     fn stretches(items: &[Item]) -> Vec<Stretch> {
         let files = Files::new(items, u64::MAX, &Rules::new(1000, 1000));
-        files.with_copies(files.place(files.alone(), &Rules::new(1000, 1000)))
+        let rules = Rules::new(1000, 1000);
+        files.with_copies(files.place(files.alone(), &rules, &mut Fills::default()))
     }
 
     fn lens(items: &[Item], stretches: &[Stretch]) -> Vec<u64> {
@@ -313,6 +371,24 @@ mod tests {
         let stretches = stretches(&items);
         assert_eq!(stretches.len(), 1);
         assert_eq!(stretches[0].blocks, [vec![0, 3, 6], vec![1, 4, 7], vec![2, 5, 8]]);
+    }
+
+    #[test]
+    fn fills_of_other_placements_change_nothing() {
+        let items = mixed(300, 7, 130);
+        let rules = Rules::new(1000, 1000);
+        let files = Files::new(&items, u64::MAX, &rules);
+        let mut used = Fills::default();
+        let mut others = files.alone();
+        let moved = others.remove(250);
+        others[100].extend(moved);
+        for groups in [files.alone(), others, files.alone()] {
+            let blocks = |fills: &mut Fills| -> Vec<_> {
+                let stretches = files.place(groups.clone(), &rules, fills);
+                stretches.into_iter().map(|stretch| (stretch.blocks, stretch.end)).collect()
+            };
+            assert_eq!(blocks(&mut used), blocks(&mut Fills::default()));
+        }
     }
 
     #[test]
