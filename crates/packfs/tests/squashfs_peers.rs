@@ -73,8 +73,9 @@ fn readers_agree_on_a_debian_root() {
     let folder = tempfile::tempdir().unwrap();
     let expected = snapshot_dir(&debian);
     let loaded = load_dir(&debian, &Shape::default(), &Silent).unwrap();
-    // The fastest levels: readers cannot tell how hard an encoder tried.
-    for codec in ["gzip:1", "lzo:1", "lz4", "xz:0", "zstd:1"] {
+    // The fastest levels: readers cannot tell how hard an encoder tried. Other codecs are those of
+    // the odd tree.
+    for codec in ["gzip:1", "zstd:1"] {
         let wish = Wish { codec, block_len: 128 << 10, ..Wish::default() };
         let image = squash(&loaded.tree, &*loaded.contents, wish, folder.path(), codec);
         readers_agree(&image, &expected, &format!("debian {codec}"));
@@ -198,8 +199,7 @@ fn agrees_with_packers_on_a_debian_root() {
     let Some(debian) = debian else {
         return skip("a Debian root needs root and `cargo xtask corpus debian`");
     };
-    // A third of all, because packing takes minutes: each codec by each peer, each codec with each
-    // block size.
-    let takes = |[packer, codec, len]: [usize; 3]| (packer + codec) % BLOCK_LENS.len() == len;
+    // Packing takes minutes, and the odd tree takes all combinations: here each codec, by one peer.
+    let takes = |[packer, codec, len]: [usize; 3]| codec % 3 == packer && (codec + 1) % BLOCK_LENS.len() == len;
     agrees_with_packers(&debian, as_tools_ng_does(true), "debian", takes);
 }

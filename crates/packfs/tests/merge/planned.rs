@@ -105,7 +105,7 @@ fn merges(source: &Source, shards: Shards, recipe: Recipe) {
 #[test]
 fn one_to_fifty_planned_shards_are_the_whole_directory() {
     let source = Source::new();
-    for count in [1, 2, 7, 50, 200] {
+    for count in [1, 7, 50] {
         merges(&source, Shards::Count(count), recipe("squashfs", "zstd:3", &[]));
         merges(&source, Shards::Count(count), recipe("erofs", "lz4hc", &[]));
     }
