@@ -200,6 +200,7 @@ fn agrees_with_packers_on_a_debian_root() {
         return skip("a Debian root needs root and `cargo xtask corpus debian`");
     };
     // Packing takes minutes, and the odd tree takes all combinations: here each codec, by one peer.
-    let takes = |[packer, codec, len]: [usize; 3]| codec % 3 == packer && (codec + 1) % BLOCK_LENS.len() == len;
+    let takes =
+        |[packer, codec, len]: [usize; 3]| codec % 3 == packer && (codec + 1) % BLOCK_LENS.len() == len;
     agrees_with_packers(&debian, as_tools_ng_does(true), "debian", takes);
 }
