@@ -71,8 +71,8 @@ const MODULES: [&str; 19] = [
     "isofs",
 ];
 
-/// Init: loads the modules, mounts the first disk, and writes a tar archive of it to the second.
-/// Further disks are devices of the first if the options of the mount name them.
+/// Init: loads the modules, mounts disks, and writes a tar archive of each to another disk. The
+/// command line has the letter of each, of its archive, and options with its further devices.
 const INIT: &str = "\
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -82,15 +82,22 @@ for round in 1 2 3 4 5; do
     for module in /modules/*.ko; do insmod $module 2>/dev/null; done
 done
 type=$(sed -n 's/.*packfs.type=\\([a-z0-9]*\\).*/\\1/p' /proc/cmdline)
-options=$(sed -n 's/.*packfs.options=\\([a-z0-9=,\\/]*\\).*/\\1/p' /proc/cmdline)
-for wait in 1 2 3 4 5 6 7 8 9 10; do [ -b /dev/vdb ] && break; sleep 1; done
-if mount -t $type -o ro$options /dev/vda /mnt && tar -c -f /dev/vdb -C /mnt .; then
-    sync
-    echo 'packfs: done' > /dev/console
-else
-    dmesg | tail -n 20 > /dev/console
-    echo 'packfs: failed' > /dev/console
-fi
+mounts=$(sed -n 's/.*packfs.mounts=\\([a-z0-9=,:;\\/]*\\).*/\\1/p' /proc/cmdline)
+IFS=';'
+for row in $mounts; do
+    image=${row%%:*}
+    rest=${row#*:}
+    archive=${rest%%:*}
+    for wait in 1 2 3 4 5 6 7 8 9 10; do [ -b /dev/vd$archive ] && break; sleep 1; done
+    if mount -t $type -o ro${rest#*:} /dev/vd$image /mnt && tar -c -f /dev/vd$archive -C /mnt .; then
+        umount /mnt
+        echo \"packfs: done $image\" > /dev/console
+    else
+        dmesg | tail -n 20 > /dev/console
+        echo \"packfs: failed $image\" > /dev/console
+    fi
+done
+sync
 poweroff -f
 ";
 

@@ -7,30 +7,34 @@ use common::{Wish, erofs, squash};
 use packfs_core::Silent;
 use packfs_source::{Shape, TarInput, load_tar};
 use packfs_testkit::{Compare, OldKernel, plain_tree, snapshot_tree};
-use std::path::Path;
+use std::path::PathBuf;
 
-/// Mounts `image` in an old kernel and compares what it copies with the plain tree.
+/// Mounts images, each with what it shows, in an old kernel, and compares what that copies with the
+/// plain tree.
 #[track_caller]
-fn old_kernel_agrees(version: &str, image: &Path, format: &str, what: &str) {
+fn old_kernel_agrees(version: &str, format: &str, images: &[(PathBuf, String)]) {
     let Some(kernel) = OldKernel::find(version) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let paths: Vec<PathBuf> = images.iter().map(|(image, _)| image.clone()).collect();
+    let tars = kernel.tars_in(folder.path(), format, &paths);
     let (tree, contents) = plain_tree();
-    let tar = image.with_extension("tar");
-    kernel.tar_of(image, format, &tar).unwrap_or_else(|said| panic!("{what} in {version}: {said}"));
-    let copied = load_tar(TarInput::File(tar), &Shape::default(), &Silent).unwrap();
-    // Busybox knows whole seconds only, and no attributes.
-    let compare = Compare { xattrs: false, dir_links: false, ..Compare::default() };
-    let copied = snapshot_tree(&copied.tree, &*copied.contents);
-    snapshot_tree(&tree, &contents).assert_same(&copied, compare, &format!("{what} in {version}"));
+    for ((_, what), tar) in images.iter().zip(tars) {
+        let copied = load_tar(TarInput::File(tar), &Shape::default(), &Silent).unwrap();
+        // Busybox knows whole seconds only, and no attributes.
+        let compare = Compare { xattrs: false, dir_links: false, ..Compare::default() };
+        let copied = snapshot_tree(&copied.tree, &*copied.contents);
+        snapshot_tree(&tree, &contents).assert_same(&copied, compare, &format!("{what} in {version}"));
+    }
 }
 
 #[test]
 fn old_kernels_read_squashfs_with_every_codec() {
     let (tree, contents) = plain_tree();
-    for codec in ["gzip", "lzo", "lz4", "xz", "zstd"] {
-        let folder = tempfile::tempdir().unwrap();
-        let image = squash(&tree, &contents, Wish { codec, ..Wish::default() }, folder.path(), "plain");
-        old_kernel_agrees("5.10", &image, "squashfs", codec);
-    }
+    let folder = tempfile::tempdir().unwrap();
+    let images = ["gzip", "lzo", "lz4", "xz", "zstd"].map(|codec| {
+        (squash(&tree, &contents, Wish { codec, ..Wish::default() }, folder.path(), codec), codec.to_owned())
+    });
+    old_kernel_agrees("5.10", "squashfs", &images);
 }
 
 #[test]
@@ -70,11 +74,12 @@ type Row<'a> = (&'a str, &'a str, u32, &'a [(&'a str, &'a str)]);
 #[track_caller]
 fn erofs_is_read(version: &str, rows: &[Row<'_>]) {
     let (tree, contents) = plain_tree();
-    for &(made_for, codec, block_len, more) in rows {
+    let folder = tempfile::tempdir().unwrap();
+    let images = rows.iter().enumerate().map(|(number, &(made_for, codec, block_len, more))| {
         let options = &[&[("kernel", made_for)], more].concat();
-        let folder = tempfile::tempdir().unwrap();
         let wish = Wish { codec, block_len, options, ..Wish::default() };
-        let image = erofs(&tree, &contents, wish, folder.path(), "plain");
-        old_kernel_agrees(version, &image, "erofs", &format!("{codec} {options:?}"));
-    }
+        let image = erofs(&tree, &contents, wish, folder.path(), &number.to_string());
+        (image, format!("{codec} {options:?}"))
+    });
+    old_kernel_agrees(version, "erofs", &images.collect::<Vec<_>>());
 }

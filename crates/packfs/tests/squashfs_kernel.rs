@@ -32,7 +32,8 @@ fn kernel_sees_holes(mounted: &Snapshot, what: &str) {
 
 #[test]
 fn the_kernel_reads_every_codec_at_every_block_size() {
-    for codec in ["gzip", "lzo", "lz4", "lz4hc", "xz", "zstd"] {
+    // Quick levels: the kernel cannot tell how hard an encoder tried.
+    for codec in ["gzip:1", "lzo:1", "lz4", "lz4hc:3", "xz:0", "zstd:1"] {
         for block_len in [4096, 128 << 10, 1 << 20] {
             kernel_agrees(Wish { codec, block_len, ..Wish::default() });
         }
@@ -83,6 +84,8 @@ fn the_kernel_reads_every_setting_of_a_codec() {
         "zstd:22",
         "zstd:-5",
     ] {
-        kernel_agrees(Wish { codec, block_len: 128 << 10, ..Wish::default() });
+        // A dictionary is at most as long as a block.
+        let block_len = if codec.contains("dict=128K") { 128 << 10 } else { 16 << 10 };
+        kernel_agrees(Wish { codec, block_len, ..Wish::default() });
     }
 }

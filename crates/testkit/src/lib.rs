@@ -38,7 +38,7 @@ pub use labelled_image::LabelledImage;
 pub use made_up::{MadeUpImage, MadeUpNode, MadeUpVolume};
 pub use nobody::{as_nobody, output_of_copy};
 pub use odd::{odd_tree, plain_tree};
-pub use old_kernel::OldKernel;
+pub use old_kernel::{Disk, OldKernel};
 pub use peers::{Peer, is_root, peer, peer_since, serves, skip};
 pub use random::Random;
 pub use range_server::{RangeServer, Reply, Request, Served};

@@ -43,51 +43,78 @@ impl OldKernel {
         None
     }
 
-    /// Has the kernel mount `image` and writes what is in it to `tar`, as busybox does: no extended
-    /// attributes, whole seconds, no sockets.
+    /// Has the kernel mount each image, and returns archives in `folder` of what is in them.
     ///
-    /// The error is what the kernel printed.
-    pub fn tar_of(&self, image: &Path, format: &str, tar: &Path) -> Result<(), String> {
-        self.tar_with_devices(image, &[], format, tar)
+    /// # Panics
+    ///
+    /// With what the kernel printed, if it could not read one.
+    #[track_caller]
+    pub fn tars_in(&self, folder: &Path, format: &str, images: &[PathBuf]) -> Vec<PathBuf> {
+        let tars: Vec<PathBuf> =
+            (0..images.len()).map(|number| folder.join(format!("{number}.tar"))).collect();
+        let disks = images.iter().zip(&tars).map(|(image, tar)| Disk { image, devices: &[], tar });
+        self.write_tars(format, &disks.collect::<Vec<_>>()).unwrap_or_else(|said| panic!("{format}: {said}"));
+        tars
     }
 
-    /// The same with further devices of the image.
+    /// Has the kernel mount images, at most 26 with their devices and archives, and writes what is in
+    /// each to its archive, as busybox does: no extended attributes, whole seconds, no sockets.
     ///
-    /// The error is what the kernel printed.
-    pub fn tar_with_devices(
-        &self,
-        image: &Path,
-        devices: &[&Path],
-        format: &str,
-        tar: &Path,
-    ) -> Result<(), String> {
-        let lens = devices.iter().chain([&image]).map(|path| Ok(std::fs::metadata(path)?.len()));
-        let len: u64 = lens.sum::<std::io::Result<u64>>().map_err(|e| e.to_string())?;
-        let disk_len = len.saturating_mul(8) + (64 << 20);
-        File::create(tar).and_then(|file| file.set_len(disk_len)).map_err(|e| e.to_string())?;
-        let disk = |path: &Path, more: &str| format!("file={},format=raw,if=virtio{more}", path.display());
+    /// The error is what the kernel printed, and the paths of images that it could not read.
+    pub fn write_tars(&self, format: &str, disks: &[Disk<'_>]) -> Result<(), String> {
         let mut qemu = Command::new("qemu-system-x86_64");
         qemu.args(["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio", "-m", "512"]);
         // Emulated, for not every host that has KVM can run a machine in it.
         qemu.args(["-accel", "tcg", "-cpu", "max"]);
         qemu.arg("-kernel").arg(self.dir.join("vmlinuz")).arg("-initrd").arg(self.dir.join("initramfs"));
-        // The first disk is the image, the second one the archive.
-        let options: String = (b'c'..)
-            .zip(devices)
-            .map(|(letter, _)| format!(",device=/dev/vd{}", char::from(letter)))
-            .collect();
-        let append = format!("console=ttyS0 quiet panic=-1 packfs.type={format} packfs.options={options}");
-        qemu.arg("-append").arg(append);
-        qemu.arg("-drive").arg(disk(image, ",readonly=on")).arg("-drive").arg(disk(tar, ",cache=unsafe"));
-        for device in devices {
-            qemu.arg("-drive").arg(disk(device, ",readonly=on"));
+        let mut letters = 'a'..='z';
+        let mut add = |qemu: &mut Command, path: &Path, more: &str| {
+            qemu.arg("-drive").arg(format!("file={},format=raw,if=virtio,{more}", path.display()));
+            letters.next().expect("at most 26 disks")
+        };
+        let mut mounts = Vec::new();
+        for disk in disks {
+            disk.make_tar().map_err(|e| e.to_string())?;
+            let image = add(&mut qemu, disk.image, "readonly=on");
+            let mut mount = format!("{image}:{}:", add(&mut qemu, disk.tar, "cache=unsafe"));
+            for device in disk.devices {
+                mount += &format!(",device=/dev/vd{}", add(&mut qemu, device, "readonly=on"));
+            }
+            mounts.push((image, mount));
         }
+        let rows: Vec<&str> = mounts.iter().map(|(_, mount)| &**mount).collect();
+        let append =
+            format!("console=ttyS0 quiet panic=-1 packfs.type={format} packfs.mounts={}", rows.join(";"));
+        qemu.arg("-append").arg(append);
         let log = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
         qemu.stdin(Stdio::null()).stdout(log.reopen().map_err(|e| e.to_string())?).stderr(Stdio::inherit());
         wait(qemu.spawn().map_err(|e| e.to_string())?)?;
         let said =
             String::from_utf8_lossy(&std::fs::read(log.path()).map_err(|e| e.to_string())?).into_owned();
-        if said.contains("packfs: done") { Ok(()) } else { Err(said) }
+        let is_read = |letter: char| said.contains(&format!("packfs: done {letter}"));
+        let unread = mounts.iter().zip(disks).filter(|((letter, _), _)| !is_read(*letter));
+        let unread: Vec<String> = unread.map(|(_, disk)| disk.image.display().to_string()).collect();
+        if unread.is_empty() { Ok(()) } else { Err(format!("{said}\nnot read: {}", unread.join(", "))) }
+    }
+}
+
+/// An image for a virtual machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Disk<'a> {
+    /// The image itself.
+    pub image: &'a Path,
+    /// Its further devices.
+    pub devices: &'a [&'a Path],
+    /// Archive to write.
+    pub tar: &'a Path,
+}
+
+impl Disk<'_> {
+    /// Creates the archive, with space for what is in the image.
+    fn make_tar(&self) -> std::io::Result<()> {
+        let lens = self.devices.iter().chain([&self.image]).map(|path| Ok(std::fs::metadata(path)?.len()));
+        let len: u64 = lens.sum::<std::io::Result<u64>>()?;
+        File::create(self.tar)?.set_len(len.saturating_mul(8) + (64 << 20))
     }
 }
 

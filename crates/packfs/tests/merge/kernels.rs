@@ -4,7 +4,7 @@ use crate::common::Wish;
 use crate::shards::packed;
 use packfs::{DataPlace, Silent};
 use packfs_source::{Shape, TarInput, load_tar};
-use packfs_testkit::{Compare, OldKernel, plain_tree, snapshot_tree};
+use packfs_testkit::{Compare, Disk, OldKernel, plain_tree, snapshot_tree};
 use std::path::{Path, PathBuf};
 
 /// EROFS forms of a merged image. Device tables are read from Linux 5.16 on, and flat images from
@@ -17,17 +17,22 @@ fn reads(version: &str, format: &str, wish: Wish<'_>, places: &[DataPlace]) {
     let (tree, contents) = plain_tree();
     let folder = tempfile::tempdir().unwrap();
     let images = packed(format, &tree, &contents, wish, 3, folder.path());
-    for &place in places {
-        let what = format!("{format} {place:?} in {version}");
-        let (image, tar) = (folder.path().join("merged"), folder.path().join("tar"));
-        packfs::merge(&images, &image).data(place).run().unwrap_or_else(|error| panic!("{what}: {error}"));
-        let devices: Vec<&Path> = match place {
-            DataPlace::Inputs => images.iter().map(PathBuf::as_path).collect(),
-            _ => Vec::new(),
-        };
-        kernel
-            .tar_with_devices(&image, &devices, format, &tar)
-            .unwrap_or_else(|said| panic!("{what}: {said}"));
+    let devices: Vec<&Path> = images.iter().map(PathBuf::as_path).collect();
+    let merged = |place: DataPlace| {
+        let image = folder.path().join(format!("{place:?}"));
+        let merge = packfs::merge(&images, &image).data(place);
+        merge.run().unwrap_or_else(|error| panic!("{format} {place:?}: {error}"));
+        (image, folder.path().join(format!("{place:?}.tar")))
+    };
+    let paths: Vec<(PathBuf, PathBuf)> = places.iter().map(|place| merged(*place)).collect();
+    let disks = places.iter().zip(&paths).map(|(place, (image, tar))| {
+        let has_devices = matches!(place, DataPlace::Inputs);
+        Disk { image, devices: if has_devices { &devices[..] } else { &[] }, tar }
+    });
+    let disks: Vec<Disk<'_>> = disks.collect();
+    kernel.write_tars(format, &disks).unwrap_or_else(|said| panic!("{format} in {version}: {said}"));
+    for (_, tar) in paths {
+        let what = format!("{} in {version}", tar.display());
         let copied = load_tar(TarInput::File(tar), &Shape::default(), &Silent).unwrap();
         // Busybox knows whole seconds only, and no attributes.
         let compare = Compare { xattrs: false, dir_links: false, ..Compare::default() };
