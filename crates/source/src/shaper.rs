@@ -3,6 +3,7 @@
 use crate::manifest::Shaping;
 use crate::rules::{Rules, Verdict, XattrRules};
 use crate::shape::{Shape, mapped};
+use crate::stack::LINK_BELOW;
 use crate::{Loaded, Notes, Whiteouts, file_contexts, whiteouts};
 use packfs_core::{
     Contents, ImagePath, Limits, Meta, Meter, NodeId, NodeKind, Owner, Result, Timestamp, Tree, TreeBuilder,
@@ -237,7 +238,12 @@ impl<'a> Shaper<'a> {
             }
             None => {
                 let target = self.place(target).unwrap_or_else(|| target.clone());
-                self.builder.link(&place, target)?;
+                if self.shape.links_below && self.builder.find(&target).is_none() {
+                    let kind = NodeKind::Symlink(target.as_bytes().into());
+                    self.builder.add(&place, kind, LINK_BELOW, Xattrs::new())?;
+                } else {
+                    self.builder.link(&place, target)?;
+                }
             }
         }
         self.count_implied(path, nodes_before)

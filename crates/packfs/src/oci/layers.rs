@@ -34,9 +34,10 @@ pub(crate) fn load(
 }
 
 /// Returns options for blobs that are read once, from start to end: they would only evict others
-/// from the disk cache.
+/// from the disk cache, which offline reading needs.
 pub(super) fn once(remote: &RemoteOptions) -> RemoteOptions {
-    RemoteOptions { cache_len: 0, ..remote.clone() }
+    let cache_len = if remote.is_offline { remote.cache_len } else { 0 };
+    RemoteOptions { cache_len, ..remote.clone() }
 }
 
 /// Loads a layer, with whiteouts as overlayfs has them. `implied` describes directories that a tar
@@ -70,7 +71,8 @@ fn of_tar(
     let name = format!("layer {}", layer.name());
     let limits = opening.own_limits();
     let blob = Shared::new(layer.reader()?);
-    let shape = Shape { whiteouts: Some(Whiteouts::Overlayfs), implied, ..Shape::default() };
+    let whiteouts = Some(Whiteouts::Overlayfs);
+    let shape = Shape { whiteouts, implied, links_below: true, ..Shape::default() };
     let loaded = packfs_source::decoded_stream(Box::new(blob.clone()), &name, limits).and_then(|decoded| {
         let decoded: Box<dyn Read + Send> = match &layer.diff_id {
             Some(id) => Box::new(Verified::new(decoded, id.clone(), None, format!("decoded {name}"))),

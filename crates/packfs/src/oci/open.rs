@@ -4,7 +4,7 @@ use crate::OpenOptions;
 use crate::place::BytesWithWarnings;
 use packfs_core::{Error, Limits, Progress, Result, Silent, shown_place};
 use packfs_remote::RemoteOptions;
-use packfs_remote::oci::{LayerKind, OciImage, OciPlace};
+use packfs_remote::oci::{LayerKind, OciImage, OciImages, OciPlace};
 use packfs_source::{Shape, TarInput};
 use std::path::Path;
 
@@ -37,7 +37,7 @@ fn not_mountable(path: &Path, count: usize, has_tar: bool) -> Error {
     error.hint(format!("packfs pack {} IMAGE makes one image of all layers", shown.trim_matches('"')))
 }
 
-/// Opens an image, with the names of an archive looked through.
+/// Opens the image of the platform.
 ///
 /// Errors: those of the place.
 pub(super) fn image(
@@ -47,8 +47,20 @@ pub(super) fn image(
     prefers_erofs: bool,
     progress: &dyn Progress,
 ) -> Result<OciImage> {
-    let OciPlace::Archive(archive) = place else { return OciImage::open(place, remote, prefers_erofs) };
+    images(place, remote, limits, progress)?.open(&remote.oci, prefers_erofs)
+}
+
+/// Finds the images of a place, with the names of an archive looked through.
+///
+/// Errors: those of the place.
+pub(super) fn images(
+    place: &OciPlace,
+    remote: &RemoteOptions,
+    limits: Limits,
+    progress: &dyn Progress,
+) -> Result<OciImages> {
+    let OciPlace::Archive(archive) = place else { return OciImages::find(place, remote) };
     let input = TarInput::File(archive.path.clone());
     let loaded = packfs_source::load_tar_within(input, &Shape::default(), limits, progress)?;
-    OciImage::in_archive(archive, loaded.tree, loaded.contents, &remote.oci)
+    OciImages::in_archive(archive, loaded.tree, loaded.contents)
 }

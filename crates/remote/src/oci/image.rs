@@ -2,7 +2,9 @@
 
 use super::blobs::{Archive, BlobFiles, Folder, read_small};
 use super::digest::{Digest, Verified};
-use super::manifest::{Descriptor, Document, JSON_LEN_MAX, LayerKind, Manifest, ROLE, diff_ids};
+use super::manifest::{
+    Descriptor, Document, JSON_LEN_MAX, LayerKind, Manifest, ROLE, check_manifests, diff_ids,
+};
 use super::place::{ArchivePlace, OciPlace, Pin};
 use super::registry::Registry;
 use super::{docker_archive, layout};
@@ -53,21 +55,38 @@ enum Blobs {
     Files(Arc<dyn BlobFiles>),
 }
 
-impl OciImage {
-    /// Opens the image of a registry or layout.
+/// Images that a reference names, which are opened one by one.
+pub struct OciImages {
+    blobs: Blobs,
+    found: Found,
+    /// Annotations of the index.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Documents before a platform is chosen.
+enum Found {
+    /// Manifest or index.
+    Document(Vec<u8>),
+    /// Entries of the index of a layout.
+    Entries(Vec<Descriptor>),
+    /// The image of an archive of `docker save`.
+    Saved(Box<OciImage>),
+}
+
+impl OciImages {
+    /// Finds the images of a registry or layout.
     ///
-    /// Errors: `Failed` if there is none, or none for the platform; `Corrupt`, `Unsupported`, `Io`.
-    pub fn open(place: &OciPlace, remote: &RemoteOptions, prefers_erofs: bool) -> Result<Self> {
-        let options = &remote.oci;
+    /// Errors: `Failed` if there is none; `Corrupt`, `Unsupported`, `Io`.
+    pub fn find(place: &OciPlace, remote: &RemoteOptions) -> Result<Self> {
         match place {
             OciPlace::Registry(place) => {
                 let registry = Arc::new(Registry::new(place, remote, "pull")?);
-                let first = registry.manifest(&place.pin)?;
-                Resolver { blobs: Blobs::Registry(registry), options, prefers_erofs }.follow(first, 0)
+                let found = Found::Document(registry.manifest(&place.pin)?);
+                Ok(OciImages { blobs: Blobs::Registry(registry), found, annotations: BTreeMap::new() })
             }
             OciPlace::Layout { dir, pin } => {
                 std::fs::read_dir(dir).or_io(|| format!("cannot open {dir:?}"))?;
-                OciImage::in_files(Arc::new(Folder(dir.clone())), pin.as_ref(), options, prefers_erofs)
+                OciImages::in_files(Arc::new(Folder(dir.clone())), pin.as_ref())
             }
             OciPlace::Archive(ArchivePlace { path, .. }) => Err(Error::unsupported(
                 format!("{path:?}"),
@@ -76,46 +95,112 @@ impl OciImage {
         }
     }
 
-    /// Opens the image of an archive that was looked through.
+    /// Finds the images of an archive that was looked through.
     ///
-    /// Errors: as [`OciImage::open`].
-    pub fn in_archive(
-        place: &ArchivePlace,
-        tree: Tree,
-        contents: Arc<dyn Contents>,
-        options: &OciOptions,
-    ) -> Result<Self> {
+    /// Errors: as [`OciImages::find`].
+    pub fn in_archive(place: &ArchivePlace, tree: Tree, contents: Arc<dyn Contents>) -> Result<Self> {
         let files = Arc::new(Archive { path: place.path.clone(), tree, contents });
-        OciImage::in_files(files, place.pin.as_ref(), options, false)
+        OciImages::in_files(files, place.pin.as_ref())
     }
 
-    fn in_files(
-        files: Arc<dyn BlobFiles>,
-        pin: Option<&Pin>,
-        options: &OciOptions,
-        prefers_erofs: bool,
-    ) -> Result<Self> {
-        if let Some(all) = layout::index(&*files)? {
-            let found = layout::select(all, pin, &files.name())?;
-            return Resolver { blobs: Blobs::Files(files), options, prefers_erofs }.index(found, 0);
-        }
-        let Some(saved) = docker_archive::find(&*files, pin)? else {
-            let error = Error::unsupported(files.name(), "it holds neither index.json nor manifest.json");
-            return Err(error.hint("image layouts, and archives of docker save and podman save are read"));
+    fn in_files(files: Arc<dyn BlobFiles>, pin: Option<&Pin>) -> Result<Self> {
+        let found = match layout::index(&*files)? {
+            Some(all) => Found::Entries(layout::select(all, pin, &files.name())?),
+            None => Found::Saved(Box::new(saved(&files, pin)?)),
         };
-        let name = files.name();
-        let config = read_small(&*files, &saved.config, JSON_LEN_MAX)?;
-        let config = config.ok_or_else(|| missing(&name, &saved.config))?;
-        let ids = diff_ids(&config, &name)?;
-        let layers = saved.layers.iter().map(|path| OciLayer {
-            kind: LayerKind::Tar,
-            descriptor: None,
-            diff_id: None,
-            blobs: Blobs::Files(Arc::clone(&files)),
-            path: Some(path.clone()),
-        });
-        let layers = with_diff_ids(layers.collect(), ids, &name)?;
-        Ok(OciImage { digest: None, config, annotations: BTreeMap::new(), layers, choice: None })
+        Ok(OciImages { blobs: Blobs::Files(files), found, annotations: BTreeMap::new() })
+    }
+
+    /// Opens the image of one platform. If there are several, `prefers_erofs` chooses.
+    ///
+    /// Errors: `Failed` if there is none for the platform; `Corrupt`, `Unsupported`, `Io`.
+    pub fn open(self, options: &OciOptions, prefers_erofs: bool) -> Result<OciImage> {
+        let resolver = Resolver { blobs: self.blobs, options, prefers_erofs };
+        match self.found {
+            Found::Document(bytes) => resolver.follow(bytes, 0),
+            Found::Entries(entries) => resolver.index(entries, 0),
+            Found::Saved(image) => Ok(*image),
+        }
+    }
+
+    /// Returns the manifests of all platforms; `None` if the reference names a single image. The
+    /// annotations are those of the index.
+    ///
+    /// Errors: `Corrupt`, `Limit`, `Io`.
+    pub fn list(&mut self) -> Result<Option<Vec<Descriptor>>> {
+        let options = OciOptions::default();
+        let resolver = Resolver { blobs: self.blobs.clone(), options: &options, prefers_erofs: false };
+        let mut listing = Listing::default();
+        match &self.found {
+            Found::Saved(_) => return Ok(None),
+            Found::Document(bytes) => match Document::parse(bytes, &resolver.name())? {
+                Document::Manifest(_) => return Ok(None),
+                Document::Index(index) => {
+                    self.annotations = index.annotations;
+                    resolver.list(index.manifests, &mut listing, 0)?;
+                }
+            },
+            Found::Entries(entries) => match &entries[..] {
+                [only] if !only.is_index() => return Ok(None),
+                [only] => self.annotations = resolver.list_of(only, &mut listing, 0)?,
+                _ => resolver.list(entries.clone(), &mut listing, 0)?,
+            },
+        }
+        Ok(Some(listing.manifests))
+    }
+
+    /// Opens one of the images listed.
+    ///
+    /// Errors: as [`OciImages::open`].
+    pub fn open_listed(&self, manifest: &Descriptor) -> Result<OciImage> {
+        let options = OciOptions::default();
+        let resolver = Resolver { blobs: self.blobs.clone(), options: &options, prefers_erofs: false };
+        let bytes = resolver.document(manifest)?;
+        match Document::parse(&bytes, &resolver.name())? {
+            Document::Manifest(found) => resolver.image(*found, manifest.digest.clone()),
+            Document::Index(_) => {
+                let fault = "it is an index, its media type is that of a manifest";
+                Err(Error::corrupt(format!("manifest {}", manifest.digest), fault))
+            }
+        }
+    }
+}
+
+/// Manifests of an index and of those in it.
+#[derive(Default)]
+struct Listing {
+    manifests: Vec<Descriptor>,
+    /// Entries so far, those that are indexes included.
+    seen: usize,
+}
+
+/// Opens the image of an archive of `docker save`.
+fn saved(files: &Arc<dyn BlobFiles>, pin: Option<&Pin>) -> Result<OciImage> {
+    let Some(saved) = docker_archive::find(&**files, pin)? else {
+        let error = Error::unsupported(files.name(), "it holds neither index.json nor manifest.json");
+        return Err(error.hint("image layouts, and archives of docker save and podman save are read"));
+    };
+    let name = files.name();
+    let config = read_small(&**files, &saved.config, JSON_LEN_MAX)?;
+    let config = config.ok_or_else(|| missing(&name, &saved.config))?;
+    let ids = diff_ids(&config, &name)?;
+    let layers = saved.layers.iter().map(|path| OciLayer {
+        kind: LayerKind::Tar,
+        descriptor: None,
+        diff_id: None,
+        blobs: Blobs::Files(Arc::clone(files)),
+        path: Some(path.clone()),
+    });
+    let layers = with_diff_ids(layers.collect(), ids, &name)?;
+    Ok(OciImage { digest: None, config, annotations: BTreeMap::new(), layers, choice: None })
+}
+
+impl OciImage {
+    /// Opens the image of a registry or layout.
+    ///
+    /// Errors: `Failed` if there is none, or none for the platform; `Corrupt`, `Unsupported`, `Io`.
+    pub fn open(place: &OciPlace, remote: &RemoteOptions, prefers_erofs: bool) -> Result<Self> {
+        OciImages::find(place, remote)?.open(&remote.oci, prefers_erofs)
     }
 }
 
@@ -141,10 +226,57 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
+    /// Reads a manifest or index, and compares it with its descriptor.
     fn document(&self, descriptor: &Descriptor) -> Result<Vec<u8>> {
-        match &self.blobs {
-            Blobs::Registry(registry) => registry.manifest(&Pin::Digest(descriptor.digest.clone())),
-            Blobs::Files(_) => self.small(descriptor),
+        let bytes = match &self.blobs {
+            Blobs::Registry(registry) => registry.manifest(&Pin::Digest(descriptor.digest.clone()))?,
+            Blobs::Files(_) => return self.small(descriptor),
+        };
+        verified(&bytes, descriptor, &self.name())?;
+        Ok(bytes)
+    }
+
+    /// Lists the manifests of an index, with those of indexes in it.
+    fn list(&self, entries: Vec<Descriptor>, listing: &mut Listing, depth: usize) -> Result<()> {
+        for entry in entries {
+            listing.seen = listing.seen.saturating_add(1);
+            check_manifests(listing.seen, &self.name())?;
+            if entry.is_index() {
+                self.list_of(&entry, listing, depth)?;
+            } else if !listing.manifests.iter().any(|it| it.digest == entry.digest) {
+                listing.manifests.push(entry);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the manifests of an index by its descriptor; returns its annotations.
+    fn list_of(
+        &self,
+        entry: &Descriptor,
+        listing: &mut Listing,
+        depth: usize,
+    ) -> Result<BTreeMap<String, String>> {
+        self.check_depth(depth)?;
+        match Document::parse(&self.document(entry)?, &self.name())? {
+            Document::Index(index) => {
+                self.list(index.manifests, listing, depth.saturating_add(1))?;
+                Ok(index.annotations)
+            }
+            Document::Manifest(_) => {
+                let fault = "it is a manifest, its media type is that of an index";
+                Err(Error::corrupt(format!("index {}", entry.digest), fault))
+            }
+        }
+    }
+
+    fn check_depth(&self, depth: usize) -> Result<()> {
+        match depth >= DEPTH_MAX {
+            true => {
+                let fault = format!("more than {DEPTH_MAX} indexes within each other");
+                Err(Error::limit(format!("index of {}", self.name()), fault))
+            }
+            false => Ok(()),
         }
     }
 
@@ -171,17 +303,14 @@ impl Resolver<'_> {
     /// Follows a manifest or index.
     fn follow(&self, bytes: Vec<u8>, depth: usize) -> Result<OciImage> {
         match Document::parse(&bytes, &self.name())? {
-            Document::Index(all) => self.index(all, depth),
+            Document::Index(index) => self.index(index.manifests, depth),
             Document::Manifest(manifest) => self.image(*manifest, Digest::of(&bytes)),
         }
     }
 
     /// Chooses the manifest of the platform.
     fn index(&self, all: Vec<Descriptor>, depth: usize) -> Result<OciImage> {
-        if depth >= DEPTH_MAX {
-            let fault = format!("more than {DEPTH_MAX} indexes within each other");
-            return Err(Error::limit(format!("index of {}", self.name()), fault));
-        }
+        self.check_depth(depth)?;
         let wanted = self.options.platform.clone().unwrap_or_else(Platform::of_machine);
         let is_only = all.len() == 1;
         let fits = |it: &&Descriptor| it.platform.as_ref().is_none_or(|offered| wanted.takes(offered));
@@ -202,7 +331,6 @@ impl Resolver<'_> {
             format!("{}: {platform} of {} images; --platform chooses another", self.name(), all.len())
         });
         let bytes = self.document(chosen)?;
-        verified(&bytes, chosen, &self.name())?;
         let image = self.follow(bytes, depth.saturating_add(1))?;
         Ok(OciImage { choice: choice.or(image.choice), ..image })
     }
