@@ -43,7 +43,7 @@ pub use tar::{
     load_tar, load_tar_within, looks_like_tar,
 };
 pub use trace::Trace;
-pub use whiteouts::Whiteouts;
+pub use whiteouts::{Whiteouts, is_opaque_dir, without_marks};
 
 use packfs_core::{Contents, Tree};
 use std::sync::Arc;

@@ -57,12 +57,15 @@ fn layers_become_one_image_with_whiteouts_applied() {
 fn hard_links_lead_to_files_of_lower_layers() {
     let fixture = made(&[
         Layer::tar("", &[("d/", ""), ("d/a", "1"), ("b", "b")]),
-        Layer::tar("+gzip", &[("e/", ""), ("e/a", "=d/a"), ("d/.wh.a", ""), ("f", "=b"), ("g", "=f")]),
+        Layer::tar(
+            "+gzip",
+            &[("e/", ""), ("e/a", "=d/a"), ("d/", ""), ("d/.wh.a", ""), ("f", "=b"), ("g", "=f")],
+        ),
     ]);
     let tree = ["b 640 b", "d 750", "e 750", "e/a 640 1", "f 640 b", "g 640 b", "/ 755"];
     fixture.run(["pack", "oci-layout:layout", "all.erofs", "-q"]).done();
     assert_eq!(listed(&fixture, "all.erofs"), tree);
-    let links = fixture.run(["stat", "--json", "all.erofs", "b"]).json()["links"].clone();
+    let links = fixture.run(["stat", "--json", "all.erofs", "b"]).json()[0]["links"].clone();
     assert_eq!(links, 3);
     fixture.run(["oci", "convert", "oci-layout:layout", "oci-layout:out", "-q"]).done();
     fixture.run(["pack", "oci-layout:out", "converted.erofs", "-q"]).done();
@@ -136,7 +139,7 @@ fn converted_layers_are_the_same_tree() {
     };
     assert_eq!(digests_of("out"), digests_of("again"));
     assert_eq!(manifest(&fixture.path("third")), first);
-    fixture.run(["ls", "oci-layout:out"]).failed(4, &["3 layers", "packfs pack oci-layout:out"]);
+    fixture.run(["ls", "oci-layout:out"]).done();
     fixture.run(["ls", "oci-layout:layout"]).failed(4, &["tar archives", "packfs pack oci-layout:layout"]);
 }
 
@@ -206,7 +209,8 @@ fn all_platforms_of_an_index_are_converted() {
     std::fs::create_dir(fixture.path("none")).unwrap();
     index_of(&fixture, "none", &[("arm", "windows/amd64")]);
     let none = ["oci", "convert", "--all-platforms", "oci-layout:none", "oci-layout:x"];
-    fixture.run(none).failed(4, &["no image for Linux"]);
+    let run = fixture.run(none);
+    assert!(run.code == Some(4) && run.stderr.contains("it has no image for Linux"), "{}", run.stderr);
 }
 
 #[test]
@@ -306,7 +310,9 @@ fn a_registry_is_read_by_ranges() {
     fixture.run(["pack", &image, "copy.sqfs", "-q"]).done();
     fixture.run(["diff", "copy.sqfs", "rootfs", "-q"]).done();
     fixture.run(["ls", "--sandbox", &image]).failed(2, &["OCI image in a sandbox"]);
-    fixture.run(["ls", "--offline", &image]).failed(1, &["--offline"]);
+    assert_eq!(fixture.run(["cat", "--offline", &image, "etc/os-release"]).done().text(), "NAME=example\n");
+    let other = image.replace(":v1", ":v2");
+    fixture.run(["ls", "--offline", &other]).failed(1, &["manifest v2", "--offline"]);
 }
 
 #[test]

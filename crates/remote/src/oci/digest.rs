@@ -32,7 +32,7 @@ impl Digest {
     }
 
     /// Returns the digest of bytes by the algorithm of this one.
-    pub(crate) fn found_in(&self, bytes: &[u8]) -> Self {
+    pub fn found_in(&self, bytes: &[u8]) -> Self {
         let mut hashing = self.hashing();
         hashing.update(bytes);
         hashing.finish()

@@ -17,6 +17,13 @@ use std::sync::Arc;
 
 /// Most indexes within each other.
 const DEPTH_MAX: usize = 4;
+/// Longest chunk index.
+const INDEX_LEN_MAX: u64 = 64 << 20;
+/// Annotations of a layer about its chunk index, and that of an index about its layer.
+const INDEX_RANGE: &str = "org.erofs.chunk-index.range";
+const INDEX_DIGEST: &str = "org.erofs.chunk-index.digest";
+const INDEX_MEDIA: &str = "org.erofs.chunk-index.mediaType";
+const INDEX_TARGET: &str = "org.erofs.chunk-index.target";
 /// Most platforms listed in a message.
 const LISTED_MAX: usize = 20;
 
@@ -46,6 +53,17 @@ pub struct OciLayer {
     blobs: Blobs,
     /// Path in files, if it does not follow from the digest.
     path: Option<String>,
+    /// Layer with the index of its chunks.
+    index: Option<Descriptor>,
+}
+
+/// Chunk index of a layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkIndexBytes {
+    /// The index, without a frame around it.
+    pub bytes: Vec<u8>,
+    /// End of the chunks in the blob.
+    pub blob_end: u64,
 }
 
 /// Place of blobs.
@@ -190,6 +208,7 @@ fn saved(files: &Arc<dyn BlobFiles>, pin: Option<&Pin>) -> Result<OciImage> {
         diff_id: None,
         blobs: Blobs::Files(Arc::clone(files)),
         path: Some(path.clone()),
+        index: None,
     });
     let layers = with_diff_ids(layers.collect(), ids, &name)?;
     Ok(OciImage { digest: None, config, annotations: BTreeMap::new(), layers, choice: None })
@@ -243,7 +262,7 @@ impl Resolver<'_> {
             check_manifests(listing.seen, &self.name())?;
             if entry.is_index() {
                 self.list_of(&entry, listing, depth)?;
-            } else if !listing.manifests.iter().any(|it| it.digest == entry.digest) {
+            } else if !listing.manifests.contains(&entry) {
                 listing.manifests.push(entry);
             }
         }
@@ -336,21 +355,35 @@ impl Resolver<'_> {
     }
 
     fn image(&self, manifest: Manifest, digest: Digest) -> Result<OciImage> {
-        let with_files = manifest.layers.into_iter().map(|descriptor| OciLayer {
-            kind: LayerKind::of(&descriptor.media_type),
-            descriptor: Some(descriptor),
-            diff_id: None,
-            blobs: self.blobs.clone(),
-            path: None,
-        });
-        let layers: Vec<OciLayer> = with_files.filter(|it| it.kind != LayerKind::ChunkIndex).collect();
-        // The only layer is opened at once: its configuration adds nothing that reading needs.
-        let is_direct = self.prefers_erofs && matches!(&layers[..], [only] if only.kind.is_mountable());
+        let kinds: Vec<LayerKind> = manifest.layers.iter().map(|it| LayerKind::of(&it.media_type)).collect();
+        let mut layers: Vec<OciLayer> = Vec::with_capacity(kinds.len());
+        for (descriptor, kind) in manifest.layers.into_iter().zip(kinds.iter().copied()) {
+            match (kind, layers.last_mut()) {
+                (LayerKind::ChunkIndex, Some(indexed)) => indexed.take_index(descriptor)?,
+                (LayerKind::ChunkIndex, None) => {}
+                _ => layers.push(OciLayer {
+                    kind,
+                    descriptor: Some(descriptor),
+                    diff_id: None,
+                    blobs: self.blobs.clone(),
+                    path: None,
+                    index: None,
+                }),
+            }
+        }
+        // Images are opened at once: the configuration adds nothing that reading them needs.
+        let is_image = |it: &OciLayer| it.kind.is_mountable() || it.kind == LayerKind::ErofsZstd;
+        let is_direct = self.prefers_erofs && !layers.is_empty() && layers.iter().all(is_image);
         let (config, layers) = if is_direct {
             (Vec::new(), layers)
         } else {
             let config = self.small(&manifest.config)?;
-            let ids = diff_ids(&config, &self.name())?;
+            let mut ids = diff_ids(&config, &self.name())?;
+            if ids.len() == kinds.len() {
+                // Indexes of chunks have digests, too.
+                let mut kinds = kinds.iter();
+                ids.retain(|_| kinds.next() != Some(&LayerKind::ChunkIndex));
+            }
             (config, with_diff_ids(layers, ids, &self.name())?)
         };
         Ok(OciImage { digest: Some(digest), config, annotations: manifest.annotations, layers, choice: None })
@@ -362,6 +395,27 @@ impl LayerKind {
     pub fn is_mountable(self) -> bool {
         matches!(self, LayerKind::Erofs | LayerKind::Other)
     }
+}
+
+/// Reads an index of chunks.
+///
+/// Errors: `Limit`; those of reading.
+fn index_bytes(image: &dyn Image, start: u64, len: u64) -> Result<Vec<u8>> {
+    if len > INDEX_LEN_MAX {
+        let fault = format!("{len} bytes, {INDEX_LEN_MAX} are allowed");
+        return Err(Error::limit(format!("chunk index of {}", image.name()), fault));
+    }
+    let mut bytes = vec![0; usize_of(len)];
+    image.read_exact_at(start, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Returns the contents of a skippable frame of Zstandard.
+fn skippable_payload(frame: Vec<u8>) -> Option<Vec<u8>> {
+    let (magic, rest) = frame.split_first_chunk::<4>()?;
+    let (len, payload) = rest.split_first_chunk::<4>()?;
+    let is_frame = u32::from_le_bytes(*magic) >> 4 == 0x184d_2a5;
+    (is_frame && u32::from_le_bytes(*len) as usize == payload.len()).then(|| payload.to_vec())
 }
 
 /// Compares bytes with their descriptor.
@@ -425,6 +479,64 @@ impl OciLayer {
             Some(it) => Box::new(Verified::new(reader, it.digest.clone(), Some(it.size), name)),
             None => Box::new(reader),
         })
+    }
+
+    /// Takes the layer with the index of its chunks.
+    ///
+    /// Errors: `Corrupt` for the index of another layer.
+    fn take_index(&mut self, index: Descriptor) -> Result<()> {
+        let own = self.name();
+        if let Some(target) = index.annotations.get(INDEX_TARGET).filter(|target| **target != own) {
+            let fault = format!("it is that of {}, the layer before it is {own}", printable(target));
+            return Err(Error::corrupt(format!("chunk index {}", index.digest), fault));
+        }
+        self.index = Some(index);
+        Ok(())
+    }
+
+    /// Reads the index of its chunks, verified; `None` if it has none. `blob` is the layer, opened.
+    ///
+    /// Errors: `Corrupt`, `Limit`; those of reading.
+    pub fn chunk_index(&self, blob: &dyn Image) -> Result<Option<ChunkIndexBytes>> {
+        if !matches!(self.kind, LayerKind::Erofs | LayerKind::ErofsZstd) {
+            return Ok(None);
+        }
+        let annotation = |name| self.descriptor.as_ref()?.annotations.get(name).map(String::as_str);
+        if let Some(range) = annotation(INDEX_RANGE) {
+            if annotation(INDEX_MEDIA).is_some_and(|media| LayerKind::of(media) != LayerKind::ChunkIndex) {
+                return Ok(None);
+            }
+            let wrong =
+                |fault: String| Error::corrupt(format!("chunk index of layer {}", self.name()), fault);
+            let (start, end) = range.split_once(':').unzip();
+            let start: Option<u64> = start.unwrap_or(range).parse().ok();
+            let end: Option<u64> = end.map_or(Some(blob.len()), |end| end.parse().ok());
+            let (Some(start), Some(end)) = (start, end.filter(|&end| end <= blob.len())) else {
+                return Err(wrong(format!("its place is {:?}", printable(range))));
+            };
+            let Some(len) = end.checked_sub(start) else {
+                return Err(wrong(format!("its place is {:?}", printable(range))));
+            };
+            let mut bytes = index_bytes(blob, start, len)?;
+            if self.kind == LayerKind::ErofsZstd {
+                bytes = skippable_payload(bytes)
+                    .ok_or_else(|| wrong("it lies in no skippable frame of Zstandard".into()))?;
+            }
+            if let Some(digest) = annotation(INDEX_DIGEST) {
+                let digest: Digest =
+                    digest.parse().map_err(|_| wrong(format!("its digest is {:?}", printable(digest))))?;
+                let found = digest.found_in(&bytes);
+                if found != digest {
+                    return Err(wrong(format!("its digest is {found}, {digest} is expected")));
+                }
+            }
+            return Ok(Some(ChunkIndexBytes { bytes, blob_end: start }));
+        }
+        let Some(index) = &self.index else { return Ok(None) };
+        let image = self.blobs.open(index, None)?;
+        let bytes = index_bytes(&*image, 0, image.len())?;
+        verified(&bytes, index, &format!("chunk index {}", index.digest))?;
+        Ok(Some(ChunkIndexBytes { bytes, blob_end: blob.len() }))
     }
 
     /// Returns a name for messages.

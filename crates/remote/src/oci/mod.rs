@@ -25,7 +25,7 @@ pub use crate::platform::{EROFS, OciOptions, Platform};
 pub use blobs::BlobFiles;
 pub use digest::{Digest, Hashing, Verified};
 pub use erofs::ErofsMedia;
-pub use image::{OciImage, OciImages, OciLayer};
+pub use image::{ChunkIndexBytes, OciImage, OciImages, OciLayer};
 pub use manifest::{Descriptor, Index, LayerKind, Manifest, REF_NAME};
 pub use place::{ArchivePlace, OciPlace, Pin, RegistryPlace};
 pub use target::{OciTarget, Unnamed};
