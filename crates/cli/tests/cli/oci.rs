@@ -144,7 +144,7 @@ fn converted_layers_are_the_same_tree() {
 }
 
 /// Puts an index over images of layouts into a new layout.
-fn index_of(fixture: &Fixture, dir: &str, images: &[(&str, &str)]) {
+pub fn index_of(fixture: &Fixture, dir: &str, images: &[(&str, &str)]) {
     let mut manifests = Vec::new();
     for (layout, platform) in images {
         let status = std::process::Command::new("cp")

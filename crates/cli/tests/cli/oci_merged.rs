@@ -237,7 +237,18 @@ fn compressed_layers_are_read_by_their_chunks() {
     let apart = Descriptor::of("application/vnd.erofs.chunk-index.v1", &index);
     let layers = [(Descriptor::of(media, &frames), &frames[..]), (apart.clone(), &index[..])];
     write_layers(&fixture.path("apart"), &layers, &[id.clone(), apart.digest.clone()]);
-    for dir in ["embedded", "apart"] {
+    // The digest of the decoded layer is only an annotation, and an index follows a plain image.
+    let mut annotated = Descriptor::of(media, &frames);
+    annotated.annotations.insert("org.erofs.uncompressed-digest".into(), id.to_string());
+    let plain = [&image[..], &index].concat();
+    let mut indexed = Descriptor::of("application/vnd.erofs", &plain);
+    indexed.annotations.insert("org.erofs.chunk-index.range".into(), image.len().to_string());
+    write_layers(&fixture.path("annotated"), &[(annotated, &frames)], &[]);
+    // Its index is of compressed chunks.
+    write_layers(&fixture.path("plain"), &[(indexed, &plain)], std::slice::from_ref(&id));
+    fixture.run(["ls", "oci-layout:plain"]).failed(3, &["chunk index", "compression 1"]);
+    fixture.run(["diff", "oci-layout:plain", "rootfs", "-q"]).done();
+    for dir in ["embedded", "apart", "annotated"] {
         let place = format!("oci-layout:{dir}");
         fixture.run(["unpack", &place, &format!("{dir}.out"), "-q"]).done();
         fixture.run(["diff", &format!("{dir}.out"), "rootfs", "-q"]).done();

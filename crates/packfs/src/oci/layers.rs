@@ -125,9 +125,8 @@ pub(super) fn verified_image(layer: &OciLayer, progress: &dyn Progress) -> Resul
     let cannot = || format!("cannot copy {name} to {folder:?}");
     let mut file = tempfile::tempfile_in(&folder).or_io(cannot)?;
     let (blob, mut part) = (layer.reader()?, vec![0; PART_LEN]);
-    let mut blob: Box<dyn Read + Send> = match (&layer.diff_id, layer.kind) {
-        // For a blob that is not compressed, both digests are of the same bytes.
-        (Some(id), LayerKind::Erofs) => Box::new(Verified::new(blob, Digest::clone(id), None, name.clone())),
+    let mut blob: Box<dyn Read + Send> = match (&layer.diff_id, layer.is_plain()) {
+        (Some(id), true) => Box::new(Verified::new(blob, Digest::clone(id), None, name.clone())),
         _ => blob,
     };
     loop {

@@ -362,7 +362,7 @@ impl Volume for MergedVolume {
     }
 
     fn image_len(&self) -> Option<u64> {
-        Some(self.image.len())
+        Some(self.sum(|volume| volume.image_len().unwrap_or(0)))
     }
 
     fn keep_at_most(&self, len_max: usize) {
@@ -383,7 +383,7 @@ impl Volume for MergedVolume {
         let mut facts = Facts::default();
         facts.push("format", "Format", FactValue::Text(self.format().name.to_owned()));
         facts.push("layers", "Layers", FactValue::Count(self.layers.len() as u64));
-        facts.push("image_len", "Image length", FactValue::Bytes(self.sum(|it| it.image_len().unwrap_or(0))));
+        facts.push("image_len", "Image length", FactValue::Bytes(self.image_len().unwrap_or(0)));
         facts.push("inodes", "Inodes", FactValue::Count(self.inode_count_hint()));
         Ok(facts)
     }

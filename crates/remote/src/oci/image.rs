@@ -24,6 +24,8 @@ const INDEX_RANGE: &str = "org.erofs.chunk-index.range";
 const INDEX_DIGEST: &str = "org.erofs.chunk-index.digest";
 const INDEX_MEDIA: &str = "org.erofs.chunk-index.mediaType";
 const INDEX_TARGET: &str = "org.erofs.chunk-index.target";
+/// Annotation of a layer with the digest of its decoded form.
+const DECODED_DIGEST: &str = "org.erofs.uncompressed-digest";
 /// Most platforms listed in a message.
 const LISTED_MAX: usize = 20;
 
@@ -384,7 +386,13 @@ impl Resolver<'_> {
                 let mut kinds = kinds.iter();
                 ids.retain(|_| kinds.next() != Some(&LayerKind::ChunkIndex));
             }
-            (config, with_diff_ids(layers, ids, &self.name())?)
+            // Images may state the digests of their layers in annotations alone.
+            let is_annotated = ids.is_empty() && layers.iter().all(|it| it.kind.is_erofs());
+            let layers = match is_annotated {
+                true => layers.into_iter().map(OciLayer::with_annotated_digest).collect::<Result<_>>()?,
+                false => with_diff_ids(layers, ids, &self.name())?,
+            };
+            (config, layers)
         };
         Ok(OciImage { digest: Some(digest), config, annotations: manifest.annotations, layers, choice: None })
     }
@@ -394,6 +402,11 @@ impl LayerKind {
     /// True if a blob of this kind can be opened where it is.
     pub fn is_mountable(self) -> bool {
         matches!(self, LayerKind::Erofs | LayerKind::Other)
+    }
+
+    /// True for EROFS images, compressed or not.
+    pub(crate) fn is_erofs(self) -> bool {
+        matches!(self, LayerKind::Erofs | LayerKind::ErofsZstd)
     }
 }
 
@@ -498,10 +511,10 @@ impl OciLayer {
     ///
     /// Errors: `Corrupt`, `Limit`; those of reading.
     pub fn chunk_index(&self, blob: &dyn Image) -> Result<Option<ChunkIndexBytes>> {
-        if !matches!(self.kind, LayerKind::Erofs | LayerKind::ErofsZstd) {
+        if !self.kind.is_erofs() {
             return Ok(None);
         }
-        let annotation = |name| self.descriptor.as_ref()?.annotations.get(name).map(String::as_str);
+        let annotation = |name| self.annotation(name);
         if let Some(range) = annotation(INDEX_RANGE) {
             if annotation(INDEX_MEDIA).is_some_and(|media| LayerKind::of(media) != LayerKind::ChunkIndex) {
                 return Ok(None);
@@ -548,8 +561,33 @@ impl OciLayer {
         }
     }
 
+    fn annotation(&self, name: &str) -> Option<&str> {
+        self.descriptor.as_ref()?.annotations.get(name).map(String::as_str)
+    }
+
+    /// True if the blob is the decoded layer and nothing more, so that both have one digest.
+    pub fn is_plain(&self) -> bool {
+        self.kind == LayerKind::Erofs && self.annotation(INDEX_RANGE).is_none()
+    }
+
+    /// Takes the digest of the decoded layer from its annotations, if they have it.
+    ///
+    /// Errors: `Corrupt`.
+    fn with_annotated_digest(mut self) -> Result<Self> {
+        if let Some(text) = self.annotation(DECODED_DIGEST) {
+            let wrong = |_| {
+                let fault = format!("its annotation {DECODED_DIGEST} is {:?}", printable(text));
+                Error::corrupt(format!("layer {}", self.name()), fault)
+            };
+            self.diff_id = Some(text.parse().map_err(wrong)?);
+        } else if self.is_plain() {
+            self.diff_id = self.descriptor.as_ref().map(|it| it.digest.clone());
+        }
+        Ok(self)
+    }
+
     /// Returns the role of an EROFS layer, if it has one.
     pub fn role(&self) -> Option<&str> {
-        self.descriptor.as_ref()?.annotations.get(ROLE).map(String::as_str)
+        self.annotation(ROLE)
     }
 }
