@@ -427,7 +427,7 @@ fn index_bytes(image: &dyn Image, start: u64, len: u64) -> Result<Vec<u8>> {
 fn skippable_payload(frame: Vec<u8>) -> Option<Vec<u8>> {
     let (magic, rest) = frame.split_first_chunk::<4>()?;
     let (len, payload) = rest.split_first_chunk::<4>()?;
-    let is_frame = u32::from_le_bytes(*magic) >> 4 == 0x184d_2a5;
+    let is_frame = u32::from_le_bytes(*magic) >> 4 == 0x0184_d2a5;
     (is_frame && u32::from_le_bytes(*len) as usize == payload.len()).then(|| payload.to_vec())
 }
 
