@@ -28,7 +28,7 @@ const _: () = assert!(size_of::<EnableArg>() == 128);
 /// writing.
 pub(crate) fn enable_fs_verity(file: impl AsFd) -> io::Result<()> {
     let arg = EnableArg { version: 1, hash_algorithm: 1, block_size: 4096, ..EnableArg::default() };
-    // SAFETY: the call reads a `struct fsverity_enable_arg`, which has the length asserted above. Its
-    // pointers are not followed, because their lengths are 0.
+    // SAFETY: the call reads a `struct fsverity_enable_arg`, which has the length asserted above.
+    // Its pointers are not followed, because their lengths are 0.
     unsafe { ioctl::ioctl(file, Setter::<ENABLE, EnableArg>::new(arg)) }
 }

@@ -3,7 +3,6 @@
 use crate::manifest::Shaping;
 use crate::rules::{Rules, Verdict, XattrRules};
 use crate::shape::{Shape, mapped};
-use crate::stack::LINK_BELOW;
 use crate::{Loaded, Notes, Whiteouts, file_contexts, whiteouts};
 use packfs_core::{
     Contents, ImagePath, Limits, Meta, Meter, NodeId, NodeKind, Owner, Result, Timestamp, Tree, TreeBuilder,
@@ -16,6 +15,11 @@ use std::sync::Arc;
 /// time).
 pub(crate) const IMPLIED: Meta =
     Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: 0, nanos: 0 } };
+
+/// Metadata of symbolic links that stand for hard links to files of lower layers. No source has
+/// such permissions.
+pub(crate) const LINK_BELOW: Meta =
+    Meta { mode: u16::MAX, owner: IMPLIED.owner, mtime: Timestamp { seconds: i64::MIN, nanos: 0 } };
 
 /// Takes the entries of a source by their paths, and builds the shaped tree.
 pub struct Shaper<'a> {

@@ -2,7 +2,7 @@
 
 use crate::joined_contents::JoinedContents;
 use crate::rewrite::Rewrite;
-use crate::shaper::IMPLIED;
+use crate::shaper::{IMPLIED, LINK_BELOW};
 use crate::whiteouts::{is_opaque_dir, is_whiteout, without_marks};
 use crate::{Loaded, Notes};
 use packfs_core::{
@@ -17,10 +17,6 @@ use std::sync::Arc;
 /// the time.
 pub const OF_LOWER_LAYER: Meta =
     Meta { mode: IMPLIED.mode, owner: IMPLIED.owner, mtime: Timestamp { seconds: i64::MIN, nanos: 0 } };
-
-/// Metadata of symbolic links that stand for hard links to files of lower layers. No source has
-/// such permissions.
-pub(crate) const LINK_BELOW: Meta = Meta { mode: u16::MAX, ..OF_LOWER_LAYER };
 
 /// Node of a layer.
 type Place = (usize, NodeId);

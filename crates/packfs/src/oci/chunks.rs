@@ -43,7 +43,7 @@ struct Index {
 struct Chunk {
     stored: Range<u64>,
     decoded: Range<u64>,
-    /// Of the stored bytes.
+    /// Digest of the stored bytes.
     checksum: Option<Digest>,
 }
 

@@ -90,23 +90,9 @@ fn of_tar(
     loaded
 }
 
-/// Checks that an EROFS layer can be mounted by itself.
-///
-/// Errors: `Unsupported`.
-pub(super) fn check_role(layer: &OciLayer) -> Result<()> {
-    match layer.role().filter(|role| *role != "overlay-lower") {
-        Some(role) => {
-            let what =
-                format!("its role is {:?}; a layer of its own is needed", packfs_core::printable(role));
-            Err(Error::unsupported("EROFS layer", what))
-        }
-        None => Ok(()),
-    }
-}
-
 /// Loads a layer that is an image: verified as a whole, then opened.
 fn of_image(layer: &OciLayer, opening: &OpenOptions, progress: &dyn Progress) -> Result<Loaded> {
-    check_role(layer)?;
+    layer.check_role()?;
     let image = verified_image(layer, progress)?;
     let options = OpenOptions::new().jobs(opening.read.jobs).limits(opening.own_limits());
     let opened = options.open_image(image)?;

@@ -1,7 +1,6 @@
 //! Images in registries, layouts, and archives, opened where they are.
 
 use super::chunks;
-use super::layers::check_role;
 use super::merged::{LayerVolume, MergedVolume};
 use crate::place::BytesWithWarnings;
 use crate::{OpenOptions, Opened};
@@ -57,7 +56,7 @@ impl OpenOptions {
     /// Opens EROFS layers over each other.
     fn open_merged(&self, layers: &[OciLayer]) -> Result<Opened> {
         let images = each(layers, |_, layer| {
-            check_role(layer)?;
+            layer.check_role()?;
             Ok(self.decompressed(chunks::open(layer)?)?.0)
         })?;
         let Some(first) = images.first() else { return Err(Error::failed("internal: no layers")) };

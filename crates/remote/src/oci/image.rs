@@ -586,8 +586,16 @@ impl OciLayer {
         Ok(self)
     }
 
-    /// Returns the role of an EROFS layer, if it has one.
-    pub fn role(&self) -> Option<&str> {
-        self.annotation(ROLE)
+    /// Checks that an EROFS layer can be mounted by itself.
+    ///
+    /// Errors: `Unsupported`.
+    pub fn check_role(&self) -> Result<()> {
+        match self.annotation(ROLE).filter(|role| *role != "overlay-lower") {
+            Some(role) => {
+                let what = format!("its role is {:?}; a layer of its own is needed", printable(role));
+                Err(Error::unsupported("EROFS layer", what))
+            }
+            None => Ok(()),
+        }
     }
 }

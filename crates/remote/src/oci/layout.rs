@@ -1,7 +1,7 @@
 //! Folders with the OCI image layout: reading, and adding images.
 
 use super::blobs::{BlobFiles, read_small};
-use super::manifest::{Descriptor, Document, Index, JSON_LEN_MAX, REF_NAME};
+use super::manifest::{Descriptor, Document, Index, JSON_LEN_MAX, REF_NAME, to_json};
 use super::place::{LAYOUT_FILE, Pin, is_named};
 use packfs_core::{Error, Result, ResultExt, printable};
 use std::io::Write;
@@ -119,7 +119,7 @@ impl Writer {
             None => it.digest != manifest.digest || it.annotations.contains_key(REF_NAME),
         });
         all.push(manifest);
-        let index = super::target::json(&Index::new(all, Default::default()))?;
+        let index = to_json(&Index::new(all, Default::default()))?;
         self.put(INDEX_FILE, |file| file.write_all(&index).or_io(|| "cannot write the index of the layout"))
     }
 }

@@ -221,6 +221,14 @@ fn too_many(subject: &str, what: &str, count: usize, most: usize) -> Error {
     Error::limit(subject, format!("{count} {what}, {most} are allowed"))
 }
 
+/// Returns a document as JSON.
+///
+/// Errors: `Failed`.
+pub(crate) fn to_json(document: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(document)
+        .map_err(|error| Error::failed(format!("internal: cannot write a manifest: {error}")))
+}
+
 /// Digests of the decoded layers in a configuration; empty if it has none.
 ///
 /// Errors: `Corrupt`.

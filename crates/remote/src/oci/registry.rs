@@ -134,7 +134,8 @@ impl Registry {
     }
 
     /// Returns a manifest or index. One that is named by its digest is compared with it, and taken
-    /// from the disk cache if that has it; offline, a tag leads to the manifest that it led to last.
+    /// from the disk cache if that has it. Offline, a tag leads to the manifest that it led to
+    /// last.
     ///
     /// Errors: `Failed` if there is none or access is refused; `Corrupt`, `Io`, `Limit`.
     pub(crate) fn manifest(self: &Arc<Self>, pin: &Pin) -> Result<Vec<u8>> {

@@ -1,6 +1,6 @@
 //! Places that images are written to.
 
-use super::manifest::{CONFIG, Descriptor, INDEX, Index, MANIFEST, Manifest};
+use super::manifest::{CONFIG, Descriptor, INDEX, Index, MANIFEST, Manifest, to_json};
 use super::place::{OciPlace, Pin, is_tag};
 use super::registry::Registry;
 use super::{Digest, layout};
@@ -95,7 +95,7 @@ impl OciTarget {
     ) -> Result<Unnamed> {
         let described = Descriptor::of(CONFIG, config);
         self.put_bytes(&described, config)?;
-        let bytes = json(&manifest(described))?;
+        let bytes = to_json(&manifest(described))?;
         Ok(Unnamed { descriptor: Descriptor::of(MANIFEST, &bytes), bytes })
     }
 
@@ -109,7 +109,7 @@ impl OciTarget {
             self.put_document(&image.descriptor, &image.bytes, &digest)?;
             manifests.push(image.descriptor);
         }
-        let bytes = json(&Index::new(manifests, annotations))?;
+        let bytes = to_json(&Index::new(manifests, annotations))?;
         self.put_named(Unnamed { descriptor: Descriptor::of(INDEX, &bytes), bytes })
     }
 
@@ -145,14 +145,6 @@ pub struct Unnamed {
     /// Its description, to which an index adds the platform.
     pub descriptor: Descriptor,
     bytes: Vec<u8>,
-}
-
-/// Returns a document as JSON.
-///
-/// Errors: `Failed`.
-pub(crate) fn json(document: &impl serde::Serialize) -> Result<Vec<u8>> {
-    serde_json::to_vec(document)
-        .map_err(|error| Error::failed(format!("internal: cannot write a manifest: {error}")))
 }
 
 /// Copies an image to a file, and compares its digest.
