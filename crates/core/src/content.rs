@@ -2,6 +2,7 @@
 
 use crate::Result;
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 /// Names one file's contents to the [`Contents`] that handed it out; no other can use it.
@@ -48,6 +49,12 @@ pub trait ContentReader: Send {
     ///
     /// A source that does not know its holes answers with one run up to the end.
     fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>>;
+
+    /// Returns the file of this machine that holds these contents and nothing else, if there is
+    /// one: a copy of it may share its blocks.
+    fn file(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// Says, after reading, whether what was read is what the source holds still, as far as it can
     /// tell.

@@ -1,11 +1,15 @@
 //! The digest of a file under fs-verity, as measured by Linux and printed by `fsverity digest`.
 //!
-//! Specified in Documentation/filesystems/fsverity.rst. Only the digest is computed; enabling
-//! fs-verity is up to the filesystem.
+//! Specified in Documentation/filesystems/fsverity.rst.
 
 use crate::algorithm::{HashAlgorithm, Salted};
 use crate::hash_tree::{self, Fold, Shape};
+use crate::sys;
 use packfs_core::{Error, Image, Progress, Result, Stage};
+use rustix::io::Errno;
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
 
 /// Longest salt.
 const SALT_LEN_MAX: usize = 32;
@@ -27,6 +31,33 @@ pub struct FsVerityOptions {
 impl Default for FsVerityOptions {
     fn default() -> Self {
         FsVerityOptions { algorithm: HashAlgorithm::Sha256, block_len: 4096, salt: Vec::new() }
+    }
+}
+
+/// Attempts to enable fs-verity on a file that a child process seems to have open.
+const BUSY_MAX: u32 = 10;
+
+/// Enables fs-verity on a file, with SHA-256, blocks of 4,096 bytes, and no salt: as the default of
+/// [`FsVerityOptions`]. The file has to be open for reading alone. Returns false if the filesystem
+/// or the kernel has no fs-verity; a file that has it already stays as it is.
+///
+/// Errors: `Io`.
+pub fn enable_fs_verity(file: &File, path: &Path) -> Result<bool> {
+    let mut busy = 0;
+    loop {
+        match sys::enable_fs_verity(file) {
+            Ok(()) | Err(Errno::EXIST) => return Ok(true),
+            Err(Errno::NOTTY | Errno::OPNOTSUPP) => return Ok(false),
+            Err(Errno::INTR) => {}
+            // Between `fork` and `exec`, a child of another thread has all files of this process.
+            Err(Errno::TXTBSY) if busy < BUSY_MAX => {
+                busy += 1;
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) => {
+                return Err(Error::io(format!("cannot enable fs-verity on {path:?}"), error.into()));
+            }
+        }
     }
 }
 

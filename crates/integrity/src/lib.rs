@@ -3,7 +3,6 @@
 //! Works on trees with their contents and on the bytes of files; no format is known here.
 //! Everything is read once, hashed on all CPUs, and held in bounded memory; results do not depend
 //! on the number of threads.
-#![forbid(unsafe_code)]
 
 mod algorithm;
 mod digest;
@@ -16,11 +15,12 @@ mod reader;
 mod recovery;
 mod replace;
 mod signature;
+mod sys;
 mod verity;
 
 pub use algorithm::HashAlgorithm;
 pub use digest::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
-pub use fs_verity::{FsVerityOptions, fs_verity_digest};
+pub use fs_verity::{FsVerityOptions, enable_fs_verity, fs_verity_digest};
 pub use hex::{from_hex, to_hex};
 pub use paths::{public_key_path, recovery_path, root_hash_path, signature_path};
 pub use recovery::{

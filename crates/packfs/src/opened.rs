@@ -208,6 +208,10 @@ impl OpenOptions {
         let options = &self.with_root_hash_of(path.as_ref())?;
         #[cfg(not(feature = "integrity"))]
         let options = self;
+        #[cfg(feature = "oci")]
+        if let Some(opened) = options.open_oci(path.as_ref())? {
+            return Ok(opened);
+        }
         let (image, warnings) = options.bytes_with_warnings(path.as_ref())?;
         Ok(options.open_image(image)?.within(warnings))
     }
@@ -271,14 +275,37 @@ impl OpenOptions {
         let counted = CountedImage::new(Arc::clone(&image));
         let (opening, mut warnings) = self.with.opening(format, &layers, &counted, self)?;
         let volume = format.open_with(Arc::clone(&counted) as Arc<dyn Image>, opening)?;
+        warnings.extend(volume.warnings());
+        let opened = self.opened(image, counted, format, Arc::from(volume))?;
+        Ok(Opened { layers, warnings, ..opened })
+    }
+
+    /// Returns an opened volume, without warnings.
+    ///
+    /// Errors: a fault of the whole image, unless it is ignored.
+    pub(crate) fn opened(
+        &self,
+        image: Arc<dyn Image>,
+        counted: Arc<CountedImage>,
+        format: &'static dyn Format,
+        volume: Arc<dyn Volume>,
+    ) -> Result<Opened> {
         if let Some(fault) = volume.fault().filter(|_| !self.read.ignore_checksum) {
             return Err(fault);
         }
-        let volume: Arc<dyn Volume> = Arc::from(volume);
         let engine = ReadEngine::counting(counted, Arc::clone(&volume), self.read.clone());
         let (limits, watcher) = (self.read.limits, self.watcher.clone());
-        warnings.extend(volume.warnings());
+        let (layers, warnings) = (Vec::new(), Vec::new());
         Ok(Opened { image, format, volume, engine, limits, layers, choice: None, warnings, watcher })
+    }
+
+    /// True if the image is a part of its bytes, or has to be that of a root hash.
+    #[cfg(feature = "oci")]
+    pub(crate) fn wants_one_image(&self) -> bool {
+        let is_part = (self.offset, self.len) != (0, None) || self.magic.is_some();
+        #[cfg(feature = "integrity")]
+        let is_part = is_part || !matches!(self.trust, crate::trust::Trust::All);
+        is_part
     }
 }
 

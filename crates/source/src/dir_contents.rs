@@ -1,7 +1,7 @@
 //! Contents of files in a source directory, opened by name when they are packed.
 
 use packfs_core::{ContentId, ContentReader, Contents, Error, Result, ResultExt};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, SeekFrom, Stat};
 use rustix::io::Errno;
 use std::ops::Range;
@@ -173,7 +173,7 @@ impl DirReader<'_> {
         if is_same { Ok(stat) } else { Err(self.changed()) }
     }
 
-    fn file(&self) -> Result<&OwnedFd> {
+    fn opened(&self) -> Result<&OwnedFd> {
         self.file.as_ref().ok_or_else(|| self.changed())
     }
 }
@@ -182,7 +182,7 @@ impl ContentReader for DirReader<'_> {
     fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let mut filled = 0;
         while filled < buf.len() {
-            match rustix::io::pread(self.file()?, &mut buf[filled..], offset + filled as u64) {
+            match rustix::io::pread(self.opened()?, &mut buf[filled..], offset + filled as u64) {
                 Ok(0) => return Err(self.changed()),
                 Ok(len) => filled += len,
                 Err(Errno::INTR) => {}
@@ -200,11 +200,15 @@ impl ContentReader for DirReader<'_> {
         if self.dense {
             return Ok(Some(offset..len));
         }
-        next_data(self.file()?, offset, len).or_io(|| format!("cannot seek in {}", self.name()))
+        next_data(self.opened()?, offset, len).or_io(|| format!("cannot seek in {}", self.name()))
+    }
+
+    fn file(&self) -> Option<BorrowedFd<'_>> {
+        self.file.as_ref().map(AsFd::as_fd)
     }
 
     fn check_unchanged(&mut self) -> Result<()> {
-        self.check(self.file()?).map(|_| ())
+        self.check(self.opened()?).map(|_| ())
     }
 }
 

@@ -37,13 +37,13 @@ pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Selection, Shape, TarReading};
 pub use shaper::{Shaper, shape_tree};
-pub use stack::{OF_LOWER_LAYER, stack};
+pub use stack::{OF_LOWER_LAYER, has_links_below, stack, with_linked_files};
 pub use tar::{
     Compression, TarInput, compression_of, decoded_beginning, decoded_file, decoded_stream, is_empty_tar,
     load_tar, load_tar_within, looks_like_tar,
 };
 pub use trace::Trace;
-pub use whiteouts::Whiteouts;
+pub use whiteouts::{Whiteouts, is_opaque_dir, without_marks};
 
 use packfs_core::{Contents, Tree};
 use std::sync::Arc;

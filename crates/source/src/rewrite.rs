@@ -23,6 +23,17 @@ impl<'t> Rewrite<'t> {
         id: NodeId,
         xattrs: impl FnOnce(&'t Xattrs) -> Xattrs,
     ) -> Result<()> {
+        self.keep_as(path, id, self.tree.node(id).kind.clone(), xattrs)
+    }
+
+    /// Keeps an entry as [`Rewrite::keep`], with another kind.
+    pub(crate) fn keep_as(
+        &mut self,
+        path: &ImagePath,
+        id: NodeId,
+        kind: NodeKind,
+        xattrs: impl FnOnce(&'t Xattrs) -> Xattrs,
+    ) -> Result<()> {
         if let Some(first) = self.first_paths.get(&id) {
             return self.builder.link(path, first.clone());
         }
@@ -30,7 +41,12 @@ impl<'t> Rewrite<'t> {
         if node.links > 1 && !node.is_dir() {
             self.first_paths.insert(id, path.clone());
         }
-        self.add(path, node.kind.clone(), node.meta, xattrs(self.tree.xattrs(node.xattrs)))
+        self.add(path, kind, node.meta, xattrs(self.tree.xattrs(node.xattrs)))
+    }
+
+    /// Adds a hard link to an entry.
+    pub(crate) fn link(&mut self, path: &ImagePath, target: ImagePath) -> Result<()> {
+        self.builder.link(path, target)
     }
 
     /// Adds an entry that the tree does not have.

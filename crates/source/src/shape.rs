@@ -48,6 +48,9 @@ pub struct Shape {
     /// Metadata of directories that nothing in the source describes; `None` for the mode 755, root,
     /// and the time 0.
     pub implied: Option<Meta>,
+    /// Set for a layer: hard links to files that the source has not had so far lead to lower
+    /// layers, and are resolved by [`crate::stack`] or [`crate::with_linked_files`].
+    pub links_below: bool,
     /// Time of all entries.
     pub mtime: Option<Timestamp>,
     /// Latest time: later ones are clamped, as for `SOURCE_DATE_EPOCH`.

@@ -16,6 +16,11 @@ use std::sync::Arc;
 pub(crate) const IMPLIED: Meta =
     Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: 0, nanos: 0 } };
 
+/// Metadata of symbolic links that stand for hard links to files of lower layers. No source has
+/// such permissions.
+pub(crate) const LINK_BELOW: Meta =
+    Meta { mode: u16::MAX, owner: IMPLIED.owner, mtime: Timestamp { seconds: i64::MIN, nanos: 0 } };
+
 /// Takes the entries of a source by their paths, and builds the shaped tree.
 pub struct Shaper<'a> {
     shape: &'a Shape,
@@ -237,7 +242,12 @@ impl<'a> Shaper<'a> {
             }
             None => {
                 let target = self.place(target).unwrap_or_else(|| target.clone());
-                self.builder.link(&place, target)?;
+                if self.shape.links_below && self.builder.find(&target).is_none() {
+                    let kind = NodeKind::Symlink(target.as_bytes().into());
+                    self.builder.add(&place, kind, LINK_BELOW, Xattrs::new())?;
+                } else {
+                    self.builder.link(&place, target)?;
+                }
             }
         }
         self.count_implied(path, nodes_before)

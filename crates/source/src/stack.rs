@@ -1,14 +1,15 @@
 //! Trees over each other, as overlayfs shows them: the layers of a container image as one tree.
 
 use crate::joined_contents::JoinedContents;
-use crate::shaper::IMPLIED;
+use crate::rewrite::Rewrite;
+use crate::shaper::{IMPLIED, LINK_BELOW};
 use crate::whiteouts::{is_opaque_dir, is_whiteout, without_marks};
 use crate::{Loaded, Notes};
 use packfs_core::{
-    BuildId, ContentId, Error, Limit, Limits, Meta, Name, Node, NodeId, NodeKind, Result, Timestamp, Tree,
-    TreeBuilder, Xattrs,
+    BuildId, ContentId, Error, ImagePath, Limit, Limits, Meta, Name, Node, NodeId, NodeKind, Result,
+    Timestamp, Tree, TreeBuilder, Xattrs,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Metadata that [`crate::Shape::implied`] gives to directories that a layer does not describe:
@@ -21,10 +22,55 @@ pub const OF_LOWER_LAYER: Meta =
 type Place = (usize, NodeId);
 
 /// Puts trees over each other, the lowest first. Whiteouts and opaque directories of overlayfs hide
-/// what lower trees have, and are not in the result.
+/// what lower trees have, and are not in the result. A hard link leads to the file that the layers
+/// below show: whiteouts of its own layer do not hide it.
 ///
-/// Errors: `Limit` for directories within each other.
+/// Errors: `Limit` for directories within each other; `Corrupt` for a hard link without a file.
 pub fn stack(layers: Vec<Loaded>, limits: Limits) -> Result<Loaded> {
+    let (trees, contents, notes) = joined(layers)?;
+    let stack = Stack::new(&trees, limits)?;
+    Ok(Loaded { tree: stack.build()?, contents, notes })
+}
+
+/// Returns true for a layer with hard links to files of lower layers.
+pub fn has_links_below(tree: &Tree) -> bool {
+    tree.nodes().any(|(_, node)| link_below(node).is_some())
+}
+
+/// Returns the highest of the layers alone, with copies of the lower files that its hard links lead
+/// to: links of one image cannot lead to another.
+///
+/// Errors: as [`stack`].
+pub fn with_linked_files(layers: Vec<Loaded>, limits: Limits) -> Result<Loaded> {
+    let (trees, contents, notes) = joined(layers)?;
+    let stack = Stack::new(&trees, limits)?;
+    let Some((layer, (tree, _))) = trees.iter().enumerate().next_back() else {
+        return Err(Error::failed("internal: no layers"));
+    };
+    let mut rewrite = Rewrite::new(tree);
+    let mut copies: HashMap<Place, ImagePath> = HashMap::new();
+    let mut walk = tree.walk();
+    while let Some((path, id)) = walk.next() {
+        let Some(&place) = stack.linked.get(&(layer, id)) else {
+            rewrite.keep_as(path, id, stack.kind((layer, id)), Xattrs::clone)?;
+            continue;
+        };
+        match copies.get(&place) {
+            Some(first) => rewrite.link(path, first.clone())?,
+            None => {
+                copies.insert(place, path.clone());
+                let xattrs = without_marks(stack.xattrs(place));
+                rewrite.add(path, stack.kind(place), stack.node(place).meta, xattrs)?;
+            }
+        }
+    }
+    Ok(Loaded { tree: rewrite.finish()?, contents, notes })
+}
+
+/// Trees, each with the number that its contents begin with.
+type Trees = Vec<(Tree, u64)>;
+
+fn joined(layers: Vec<Loaded>) -> Result<(Trees, Arc<JoinedContents>, Notes)> {
     let mut contents = JoinedContents::default();
     let (mut notes, mut first) = (Notes::default(), 0_u64);
     let mut trees = Vec::with_capacity(layers.len());
@@ -38,8 +84,15 @@ pub fn stack(layers: Vec<Loaded>, limits: Limits) -> Result<Loaded> {
         notes.unreadable.extend(layer.notes.unreadable);
         notes.left_out = notes.left_out.saturating_add(layer.notes.left_out);
     }
-    let stack = Stack { trees: &trees, limits, builder: TreeBuilder::new(IMPLIED), links: HashMap::new() };
-    Ok(Loaded { tree: stack.build()?, contents: Arc::new(contents), notes })
+    Ok((trees, Arc::new(contents), notes))
+}
+
+/// Returns the path that a hard link to a lower layer leads to.
+fn link_below(node: &Node) -> Option<ImagePath> {
+    match &node.kind {
+        NodeKind::Symlink(target) if node.meta == LINK_BELOW => ImagePath::parse(target).ok(),
+        _ => None,
+    }
 }
 
 fn contents_of(tree: &Tree) -> impl Iterator<Item = ContentId> {
@@ -56,6 +109,10 @@ struct Stack<'a> {
     builder: TreeBuilder,
     /// Nodes with several names that are in the result.
     links: HashMap<Place, BuildId>,
+    /// Files that hard links to lower layers lead to.
+    linked: HashMap<Place, Place>,
+    /// Values of `linked`.
+    targets: HashSet<Place>,
 }
 
 /// Directory of the result whose entries are still to come.
@@ -66,10 +123,50 @@ struct Open {
     depth: u64,
 }
 
-impl Stack<'_> {
+impl<'a> Stack<'a> {
+    /// Resolves hard links, those of lower layers first.
+    fn new(trees: &'a [(Tree, u64)], limits: Limits) -> Result<Self> {
+        let builder = TreeBuilder::new(IMPLIED);
+        let (links, linked, targets) = (HashMap::new(), HashMap::new(), HashSet::new());
+        let mut stack = Stack { trees, limits, builder, links, linked, targets };
+        for (layer, (tree, _)) in trees.iter().enumerate() {
+            for (id, node) in tree.nodes() {
+                let Some(target) = link_below(node) else { continue };
+                let found = stack.below(layer, &target).filter(|place| !stack.node(*place).is_dir());
+                let found = found.ok_or_else(|| {
+                    let fault = format!(
+                        "hard link {:?} to {target:?}: no layer up to it has such a file",
+                        tree.path(id)
+                    );
+                    Error::corrupt(format!("layer {} of {}", layer + 1, trees.len()), fault)
+                })?;
+                let found = stack.linked.get(&found).copied().unwrap_or(found);
+                stack.linked.insert((layer, id), found);
+                stack.targets.insert(found);
+            }
+        }
+        Ok(stack)
+    }
+
+    /// Finds a path in the layers below one, as they show it together.
+    fn below(&self, layer: usize, path: &ImagePath) -> Option<Place> {
+        let mut found = self.visible(&self.roots(layer)).to_vec();
+        for name in path.names() {
+            let named =
+                |&(layer, dir): &Place| Some((layer, self.trees[layer].0.lookup(dir, name.as_bytes())?));
+            let all: Vec<Place> = found.iter().filter_map(named).collect();
+            found = self.visible(&all).to_vec();
+        }
+        found.last().copied()
+    }
+
+    /// Roots of the lowest layers.
+    fn roots(&self, count: usize) -> Vec<Place> {
+        (0..count).map(|layer| (layer, NodeId::ROOT)).collect()
+    }
+
     fn build(mut self) -> Result<Tree> {
-        let roots: Vec<Place> = (0..self.trees.len()).map(|layer| (layer, NodeId::ROOT)).collect();
-        let roots = self.visible(&roots).to_vec();
+        let roots = self.visible(&self.roots(self.trees.len())).to_vec();
         let (meta, xattrs) = self.description(&roots);
         self.builder.describe(BuildId::ROOT, meta, xattrs);
         let mut open = vec![Open { build: BuildId::ROOT, dirs: roots, depth: 1 }];
@@ -145,20 +242,25 @@ impl Stack<'_> {
         }
     }
 
-    fn add(&mut self, parent: BuildId, name: Name<'_>, place: Place) {
-        if let Some(&first) = self.links.get(&place) {
-            self.builder.link_child(parent, name, first);
-            return;
-        }
-        let node = self.node(place);
-        let (is_linked, meta) = (node.links > 1, node.meta);
-        let kind = match node.kind {
+    fn kind(&self, place: Place) -> NodeKind {
+        match self.node(place).kind {
             NodeKind::File { len, content } => {
                 // The sum of all was checked.
                 NodeKind::File { len, content: ContentId(content.0 + self.trees[place.0].1) }
             }
             ref kind => kind.clone(),
-        };
+        }
+    }
+
+    fn add(&mut self, parent: BuildId, name: Name<'_>, place: Place) {
+        let place = self.linked.get(&place).copied().unwrap_or(place);
+        if let Some(&first) = self.links.get(&place) {
+            self.builder.link_child(parent, name, first);
+            return;
+        }
+        let node = self.node(place);
+        let (is_linked, meta) = (node.links > 1 || self.targets.contains(&place), node.meta);
+        let kind = self.kind(place);
         let xattrs = without_marks(self.xattrs(place));
         let build = self.builder.add_child(parent, name, kind, meta, xattrs);
         if is_linked {
@@ -177,8 +279,9 @@ mod tests {
     }
 
     /// Returns a layer of lines: `a/` is a directory, `a/!` an opaque one, `a/?` one without a
-    /// description, `a=` a whiteout, `a>b` a hard link, and anything else a file with its own name
-    /// and the number of the layer.
+    /// description, `a=` a whiteout, `a>b` a hard link, which leads to a lower layer if the file is
+    /// not among the lines before, and anything else a file with its own name and the number of the
+    /// layer.
     fn layer(number: u32, lines: &[&str]) -> Loaded {
         let meta = |mode| Meta { mode, ..Meta::default() };
         let mut tree = TreeBuilder::new(OF_LOWER_LAYER);
@@ -210,15 +313,27 @@ mod tests {
                     let kind = NodeKind::File { len: bytes.len() as u64, content: held.push(bytes) };
                     tree.add(&path(name), kind, meta(0o600), Xattrs::new()).unwrap();
                 }
-                link => tree.link(&path(name), path(&link[1..])).unwrap(),
+                link if tree.find(&path(&link[1..])).is_some() => {
+                    tree.link(&path(name), path(&link[1..])).unwrap();
+                }
+                link => {
+                    let kind = NodeKind::Symlink(link.as_bytes()[1..].into());
+                    tree.add(&path(name), kind, LINK_BELOW, Xattrs::new()).unwrap();
+                }
             }
         }
         Loaded { tree: tree.finish().unwrap(), contents: Arc::new(held), notes: Notes::default() }
     }
 
-    fn stacked(layers: &[&[&str]]) -> Vec<String> {
-        let layers = (1..).zip(layers).map(|(number, lines)| layer(number, lines)).collect();
-        let loaded = stack(layers, Limits::default()).unwrap();
+    fn layers(lines: &[&[&str]]) -> Vec<Loaded> {
+        (1..).zip(lines).map(|(number, lines)| layer(number, lines)).collect()
+    }
+
+    fn stacked(lines: &[&[&str]]) -> Vec<String> {
+        rows(stack(layers(lines), Limits::default()).unwrap())
+    }
+
+    fn rows(loaded: Loaded) -> Vec<String> {
         let mut rows = Vec::new();
         let mut walk = loaded.tree.walk();
         while let Some((path, id)) = walk.next() {
@@ -259,10 +374,55 @@ mod tests {
     }
 
     #[test]
-    fn hard_links_stay_within_their_layer() {
+    fn a_hard_link_leads_to_a_file_of_its_layer_first() {
         assert_eq!(
             stacked(&[&["a", "b>a", "c>a"], &["b", "d>b"]]),
             ["a: a 1 x2", "b: b 2 x2", "c: a 1 x2", "d: b 2 x2"]
+        );
+    }
+
+    #[test]
+    fn a_hard_link_leads_to_what_lower_layers_show() {
+        // The name that it shares, and links to the link.
+        assert_eq!(
+            stacked(&[&["d/", "d/a"], &["b>d/a", "c>b"]]),
+            ["b: d/a 1 x3", "c: d/a 1 x3", "d/ 701", "d/a: d/a 1 x3"]
+        );
+        assert_eq!(stacked(&[&["a"], &["b>a"], &["a=", "c>b"]]), ["b: a 1 x2", "c: a 1 x2"]);
+        // The file is replaced or hidden in the layer of the link, or above.
+        assert_eq!(stacked(&[&["a"], &["b>a", "a"]]), ["a: a 2 x1", "b: a 1 x1"]);
+        assert_eq!(stacked(&[&["a"], &["b>a", "a="]]), ["b: a 1 x1"]);
+        assert_eq!(stacked(&[&["a"], &["b>a"], &["a="]]), ["b: a 1 x1"]);
+        assert_eq!(stacked(&[&["d/", "d/a"], &["d/!", "d/b>d/a"]]), ["d/ 702", "d/b: d/a 1 x1"]);
+        // The highest of several.
+        assert_eq!(stacked(&[&["a"], &["a"], &["b>a"]]), ["a: a 2 x2", "b: a 2 x2"]);
+        // A link that is replaced.
+        assert_eq!(stacked(&[&["a"], &["b>a"], &["b"]]), ["a: a 1 x1", "b: b 3 x1"]);
+    }
+
+    #[test]
+    fn a_hard_link_without_a_file_below_is_refused() {
+        for lines in [
+            &[&["b>a"][..], &["a"]][..],
+            &[&["a"], &["a="], &["b>a"]],
+            &[&["d/", "d/a"], &["d/!"], &["b>d/a"]],
+            &[&["d/", "d/a"], &["d"], &["b>d/a"]],
+            &[&["a/"], &["b>a"]],
+            &[&["a"], &["b>a/x"]],
+        ] {
+            let error = stack(layers(lines), Limits::default()).err().unwrap();
+            assert!(error.to_string().contains("hard link"), "{lines:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_layer_alone_gets_copies_of_linked_files() {
+        let lines: [&[&str]; 2] = [&["d/", "d/a", "x"], &["b>d/a", "c>d/a", "e/", "e/f", "e/g>e/f"]];
+        let layers = layers(&lines);
+        assert!(!has_links_below(&layers[0].tree) && has_links_below(&layers[1].tree));
+        assert_eq!(
+            rows(with_linked_files(layers, Limits::default()).unwrap()),
+            ["b: d/a 1 x2", "c: d/a 1 x2", "e/ 702", "e/f: e/f 2 x2", "e/g: e/f 2 x2"]
         );
     }
 }

@@ -181,12 +181,12 @@ pub(crate) fn is_whiteout(kind: &NodeKind, xattrs: &Xattrs) -> bool {
 
 /// Returns true for the attributes of a directory that hides what lower layers have in it. Other
 /// values than `y` mark directories that contain other kinds of whiteouts.
-pub(crate) fn is_opaque_dir(xattrs: &Xattrs) -> bool {
+pub fn is_opaque_dir(xattrs: &Xattrs) -> bool {
     OPAQUE_XATTRS.iter().any(|&name| xattrs.get(name).is_some_and(|value| value == b"y"))
 }
 
 /// Removes the marks of overlayfs.
-pub(crate) fn without_marks(xattrs: &Xattrs) -> Xattrs {
+pub fn without_marks(xattrs: &Xattrs) -> Xattrs {
     without(&without(xattrs, WHITEOUT_XATTRS), OPAQUE_XATTRS)
 }
 

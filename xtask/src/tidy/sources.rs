@@ -7,7 +7,7 @@ use crate::failure::{Failure, Result};
 use crate::metadata::Workspace;
 
 /// Crates that may hold unsafe code: C compressors, system calls, pointers of C programs.
-const MAY_BE_UNSAFE: [&str; 3] = ["packfs-capi", "packfs-codec", "packfs-mount"];
+const MAY_BE_UNSAFE: [&str; 4] = ["packfs-capi", "packfs-codec", "packfs-integrity", "packfs-mount"];
 
 const FORBID: &str = "#![forbid(unsafe_code)]";
 

@@ -67,6 +67,12 @@ struct PackArgs {
     #[arg(long, visible_alias = "digest-store", value_name = "DIR")]
     objects: Option<PathBuf>,
 
+    /// Fail unless all objects have fs-verity
+    ///
+    /// Without it, fs-verity is enabled on objects that are written if their filesystem has it.
+    #[arg(long, requires = "objects")]
+    require_fsverity: bool,
+
     /// Read SOURCE as a dump; - is standard input
     ///
     /// The format is that of composefs-dump(5). Objects are neither read nor written.
@@ -185,6 +191,7 @@ impl PackArgs {
         }
         let options = ComposefsOptions {
             objects: self.objects.clone(),
+            requires_fs_verity: self.require_fsverity,
             versions,
             splits_links: self.split_hard_links,
             shape: self.shaping.resolve()?.shape,
@@ -209,7 +216,16 @@ impl PackArgs {
                 if self.objects.is_some() {
                     let written = text::counted(objects.written, "object");
                     let bytes = text::size(objects.written_bytes);
-                    out.line(format_args!("  {written} written: {bytes}"))?;
+                    let shared = match objects.shared {
+                        0 => String::new(),
+                        shared => format!(", {} sharing blocks of the source", text::count(shared)),
+                    };
+                    let sealed = match objects.fs_verity {
+                        _ if objects.written == 0 => String::new(),
+                        0 => ", without fs-verity".into(),
+                        count => format!(", {} with fs-verity", text::count(count)),
+                    };
+                    out.line(format_args!("  {written} written: {bytes}{shared}{sealed}"))?;
                 }
             }
         }

@@ -59,6 +59,12 @@ enum Action {
         #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
         options: Vec<(String, String)>,
 
+        /// Convert the images of all platforms of an index
+        ///
+        /// The target becomes an index, too. Entries that are no images for Linux are left out.
+        #[arg(long, conflicts_with = "platform")]
+        all_platforms: bool,
+
         #[command(flatten)]
         limits: Box<LimitArgs>,
 
@@ -89,6 +95,7 @@ Examples:
   packfs oci push root.erofs oci://localhost:5000/root:v1
   packfs oci push base.erofs app.erofs oci-layout:app:v1
   packfs oci convert oci://docker.io/debian:12 oci-layout:debian:12
+  packfs oci convert --all-platforms oci://docker.io/debian:12 oci://localhost:5000/debian:12
   packfs oci convert docker-archive:app.tar oci://localhost:5000/app:erofs
 
 Logins are those of docker login, podman login, or skopeo login.";
@@ -106,10 +113,11 @@ impl Opts {
                     push.remote(common.remote()).run(bars)
                 })
             }
-            Action::Convert { source, target, codec, options, limits, common } => {
+            Action::Convert { source, target, codec, options, all_platforms, limits, common } => {
                 common.run(&target, |bars| {
                     let from = OciPlace::of(&source)?.ok_or_else(|| none(&source, "convert"))?;
                     let convert = packfs::oci::convert(from, target_of(&target)?);
+                    let convert = convert.all_platforms(all_platforms);
                     let packing = PackOptions {
                         codec: codec.clone(),
                         options: options.clone(),
@@ -152,6 +160,10 @@ impl Common {
             } else if !self.answering.work.quiet {
                 let mut out = Out::stdout();
                 let layers = text::counted(report.layers, "layer");
+                let layers = match report.images {
+                    1 => layers,
+                    count => format!("{}, {layers}", text::counted(count, "image")),
+                };
                 out.line(format_args!(
                     "{}: {image}: {layers}, {}",
                     "pushed".green().bold(),

@@ -34,6 +34,29 @@ fn images_are_read_through_their_objects() {
 }
 
 #[test]
+fn objects_are_reported_with_their_fs_verity() {
+    let fixture = made();
+    let pack = |objects: &str, more: &[&str]| {
+        fixture.run([&["composefs", "pack", "rootfs", "a.cfs", "--objects", objects][..], more].concat())
+    };
+    let counts = pack("more", &["--json"]).json()["objects"].clone();
+    assert!(counts["written"].as_u64().unwrap() > 0);
+    let required = pack("others", &["--require-fsverity"]);
+    match counts["fs_verity"].as_u64().unwrap() {
+        0 => {
+            required.failed(1, &["have no fs-verity", "-O verity"]);
+            assert!(pack("again", &[]).done().text().contains("without fs-verity"));
+        }
+        count => {
+            assert_eq!(counts["written"], count);
+            assert!(required.done().text().contains("with fs-verity"));
+        }
+    }
+    let alone = fixture.run(["composefs", "pack", "rootfs", "a.cfs", "--require-fsverity"]);
+    assert_eq!(alone.code, Some(2), "{}", alone.stderr);
+}
+
+#[test]
 fn missing_objects_are_named_and_the_rest_is_unpacked() {
     let fixture = made();
     let objects = fixture.run(["composefs", "objects", "root.cfs"]).done().text().to_owned();

@@ -35,6 +35,7 @@ mod named_trees;
 mod names;
 mod oci;
 mod oci_made;
+mod oci_merged;
 mod oci_peers;
 mod packing;
 mod reading;

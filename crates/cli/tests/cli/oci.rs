@@ -54,6 +54,29 @@ fn layers_become_one_image_with_whiteouts_applied() {
 }
 
 #[test]
+fn hard_links_lead_to_files_of_lower_layers() {
+    let fixture = made(&[
+        Layer::tar("", &[("d/", ""), ("d/a", "1"), ("b", "b")]),
+        Layer::tar(
+            "+gzip",
+            &[("e/", ""), ("e/a", "=d/a"), ("d/", ""), ("d/.wh.a", ""), ("f", "=b"), ("g", "=f")],
+        ),
+    ]);
+    let tree = ["b 640 b", "d 750", "e 750", "e/a 640 1", "f 640 b", "g 640 b", "/ 755"];
+    fixture.run(["pack", "oci-layout:layout", "all.erofs", "-q"]).done();
+    assert_eq!(listed(&fixture, "all.erofs"), tree);
+    let links = fixture.run(["stat", "--json", "all.erofs", "b"]).json()[0]["links"].clone();
+    assert_eq!(links, 3);
+    fixture.run(["oci", "convert", "oci-layout:layout", "oci-layout:out", "-q"]).done();
+    fixture.run(["pack", "oci-layout:out", "converted.erofs", "-q"]).done();
+    assert_eq!(listed(&fixture, "converted.erofs"), tree);
+    let fixture = made(&[Layer::tar("", &[("a", "1")]), Layer::tar("", &[("b", "=none")])]);
+    let fault = ["layer 2 of 2", "hard link \"b\" to \"none\""];
+    fixture.run(["pack", "oci-layout:layout", "all.erofs", "-q"]).failed(3, &fault);
+    fixture.run(["oci", "convert", "oci-layout:layout", "oci-layout:out", "-q"]).failed(3, &fault);
+}
+
+#[test]
 fn archives_hold_images_too() {
     let layers = layers();
     let fixture = made(&layers);
@@ -116,8 +139,78 @@ fn converted_layers_are_the_same_tree() {
     };
     assert_eq!(digests_of("out"), digests_of("again"));
     assert_eq!(manifest(&fixture.path("third")), first);
-    fixture.run(["ls", "oci-layout:out"]).failed(4, &["3 layers", "packfs pack oci-layout:out"]);
+    fixture.run(["ls", "oci-layout:out"]).done();
     fixture.run(["ls", "oci-layout:layout"]).failed(4, &["tar archives", "packfs pack oci-layout:layout"]);
+}
+
+/// Puts an index over images of layouts into a new layout.
+pub fn index_of(fixture: &Fixture, dir: &str, images: &[(&str, &str)]) {
+    let mut manifests = Vec::new();
+    for (layout, platform) in images {
+        let status = std::process::Command::new("cp")
+            .args(["-r", &format!("{layout}/."), dir])
+            .current_dir(fixture.path(""))
+            .status();
+        assert!(status.unwrap().success());
+        let index: serde_json::Value =
+            serde_json::from_slice(&fixture.bytes(&format!("{layout}/index.json"))).unwrap();
+        let mut entry = index["manifests"][0].clone();
+        let (os, architecture) = platform.split_once('/').unwrap();
+        entry["platform"] = json!({"os": os, "architecture": architecture});
+        entry["annotations"] = json!({"for": platform});
+        manifests.push(entry);
+    }
+    let media = "application/vnd.oci.image.index.v1+json";
+    let index = json!({"schemaVersion": 2, "mediaType": media, "manifests": manifests,
+        "annotations": {"of": "all"}});
+    let index = index.to_string().into_bytes();
+    let described = packfs::oci::Descriptor::of(media, &index);
+    std::fs::write(fixture.path(&format!("{dir}/{}", described.digest.blob_path())), index).unwrap();
+    let outer = json!({"schemaVersion": 2, "manifests": [described]});
+    std::fs::write(fixture.path(&format!("{dir}/index.json")), outer.to_string()).unwrap();
+}
+
+#[test]
+fn all_platforms_of_an_index_are_converted() {
+    let fixture = made(&layers());
+    write(&fixture.path("arm"), &[Layer::tar("+gzip", &[("arm", "arm")])]);
+    std::fs::create_dir(fixture.path("index")).unwrap();
+    let images = [("layout", "linux/amd64"), ("arm", "linux/arm64"), ("arm", "unknown/unknown")];
+    index_of(&fixture, "index", &images);
+    let convert =
+        |arguments: &[&str]| fixture.run([&["oci", "convert", "oci-layout:index"][..], arguments].concat());
+    let run = convert(&["oci-layout:out:v1", "--all-platforms"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.text().contains("2 images, 4 layers"), "{}", run.text());
+    assert!(run.stderr.contains("unknown/unknown"), "{}", run.stderr);
+    let index = manifest(&fixture.path("out"));
+    let entries = index["manifests"].as_array().unwrap();
+    assert_eq!((entries.len(), &index["annotations"]["of"]), (2, &json!("all")));
+    for (entry, architecture) in entries.iter().zip(["amd64", "arm64"]) {
+        let wanted = json!({"os": "linux", "architecture": architecture, "os.features": ["erofs"]});
+        assert_eq!(entry["platform"], wanted);
+        assert_eq!(entry["annotations"], json!({"for": format!("linux/{architecture}")}));
+    }
+    let pack = |architecture: &str| {
+        let platform = format!("linux/{architecture}");
+        fixture.run(["pack", "oci-layout:out:v1", architecture, "-q", "--platform", &platform])
+    };
+    pack("amd64").done();
+    assert_eq!(listed(&fixture, "amd64"), MERGED);
+    pack("arm64").done();
+    assert_eq!(listed(&fixture, "arm64"), ["arm 640 arm", "/ 755"]);
+    pack("s390x").failed(1, &["linux/amd64", "linux/arm64"]);
+    // One platform, and a reference to a single image.
+    convert(&["oci-layout:one", "--platform", "linux/arm64", "-q"]).done();
+    assert_eq!(manifest(&fixture.path("one"))["layers"].as_array().unwrap().len(), 1);
+    fixture.run(["oci", "convert", "--all-platforms", "oci-layout:arm", "oci-layout:two", "-q"]).done();
+    assert_eq!(manifest(&fixture.path("two")), manifest(&fixture.path("one")));
+    assert_eq!(convert(&["oci-layout:x", "--all-platforms", "--platform", "linux/arm64"]).code, Some(2));
+    std::fs::create_dir(fixture.path("none")).unwrap();
+    index_of(&fixture, "none", &[("arm", "windows/amd64")]);
+    let none = ["oci", "convert", "--all-platforms", "oci-layout:none", "oci-layout:x"];
+    let run = fixture.run(none);
+    assert!(run.code == Some(4) && run.stderr.contains("it has no image for Linux"), "{}", run.stderr);
 }
 
 #[test]
@@ -217,7 +310,9 @@ fn a_registry_is_read_by_ranges() {
     fixture.run(["pack", &image, "copy.sqfs", "-q"]).done();
     fixture.run(["diff", "copy.sqfs", "rootfs", "-q"]).done();
     fixture.run(["ls", "--sandbox", &image]).failed(2, &["OCI image in a sandbox"]);
-    fixture.run(["ls", "--offline", &image]).failed(1, &["--offline"]);
+    assert_eq!(fixture.run(["cat", "--offline", &image, "etc/os-release"]).done().text(), "NAME=example\n");
+    let other = image.replace(":v1", ":v2");
+    fixture.run(["ls", "--offline", &other]).failed(1, &["manifest v2", "--offline"]);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! OCI images with the registry, skopeo, and umoci of Debian.
 
 use crate::fixture::Fixture;
-use crate::oci_made::{layers, write};
+use crate::oci::index_of;
+use crate::oci_made::{Layer, layers, write};
 use packfs_testkit::{is_root, peer, skip};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -71,10 +72,19 @@ fn a_registry_takes_and_gives_images() {
     assert_eq!((run.code, run.text()), (Some(0), "NAME=example\n"), "{}", run.stderr);
     let stats: serde_json::Value = serde_json::from_str(run.stderr.lines().last().unwrap()).unwrap();
     assert!(stats["remote_rounds"].as_u64().unwrap() <= 3, "{stats}");
+    assert_eq!(fixture.run(["cat", "--offline", &image, "etc/os-release"]).done().text(), "NAME=example\n");
     write(&fixture.path("layout"), &layers());
     let converted = registry.image("team/app:erofs");
     fixture.run(["oci", "convert", "oci-layout:layout", &converted, "-q"]).done();
     assert_same(&fixture, &["oci-layout:layout", &converted]);
+    assert!(fixture.run(["cat", &converted, "bin/same"]).done().text() == "tool");
+    // An index of several platforms.
+    std::fs::create_dir(fixture.path("index")).unwrap();
+    index_of(&fixture, "index", &[("layout", "linux/amd64"), ("layout", "linux/arm64")]);
+    let several = registry.image("team/several:v1");
+    fixture.run(["oci", "convert", "--all-platforms", "oci-layout:index", &several, "-q"]).done();
+    fixture.run(["pack", "--platform", "linux/arm64", &several, "arm.sqfs", "-q"]).done();
+    assert_same(&fixture, &["oci-layout:layout", "arm.sqfs"]);
     fixture.run(["ls", &registry.image("team/none")]).failed(1, &["no such image"]);
 }
 
@@ -137,6 +147,41 @@ fn umoci_unpacks_the_tree_that_is_packed() {
     fixture.run(["pack", "oci-layout:layout:v1", "all.erofs", "-q"]).done();
     // Times of directories are those of unpacking for parents that a layer does not describe.
     fixture.run(["diff", "all.erofs", "bundle/rootfs", "--no-times", "-q"]).done();
+}
+
+#[test]
+fn umoci_follows_hard_links_to_lower_layers() {
+    let fixture = Fixture::new();
+    let Some(umoci) = peer("umoci") else { return };
+    if !is_root() {
+        skip("umoci unpacks owners as root alone");
+        return;
+    }
+    let layout = fixture.path("layout");
+    let lower = [("b", "b"), ("d/", ""), ("d/a", "1"), ("d/x", "x"), ("etc/", ""), ("etc/c", "c")];
+    let upper = [
+        ("e/", ""),
+        ("e/a", "=d/a"),
+        ("e/c", "=etc/c"),
+        ("d/", ""),
+        ("d/.wh.a", ""),
+        ("etc/", ""),
+        ("etc/c", "new"),
+        ("f", "=b"),
+        ("g", "=f"),
+    ];
+    write(&layout, &[Layer::tar("", &lower), Layer::tar("+gzip", &upper), Layer::tar("", &[("h", "=e/a")])]);
+    let path = layout.join("index.json");
+    let mut index: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    index["manifests"][0]["annotations"] = serde_json::json!({"org.opencontainers.image.ref.name": "v1"});
+    std::fs::write(&path, index.to_string()).unwrap();
+    let bundle = fixture.path("bundle");
+    umoci.run(&[&"unpack", &"--image", &format!("{}:v1", layout.display()), &bundle]);
+    fixture.run(["pack", "oci-layout:layout:v1", "all.erofs", "-q"]).done();
+    // Links are compared, too.
+    fixture.run(["diff", "all.erofs", "bundle/rootfs", "--no-times", "-q"]).done();
+    let linked = fixture.run(["stat", "--json", "all.erofs", "h"]).json()[0]["links"].clone();
+    assert_eq!(linked, 2);
 }
 
 fn fill(root: &Path) {

@@ -74,6 +74,19 @@ impl Image for JoinedImage {
         Ok(None)
     }
 
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        for part in &self.parts {
+            let end = part.start.saturating_add(part.image.len());
+            let cut = |range: &Range<u64>| range.start.max(part.start)..range.end.min(end);
+            let own = ranges.iter().map(cut).filter(|range| !range.is_empty());
+            let within = |at: u64| at.saturating_sub(part.start);
+            let own: Vec<_> = own.map(|range| within(range.start)..within(range.end)).collect();
+            if !own.is_empty() {
+                part.image.will_read(&own);
+            }
+        }
+    }
+
     fn name(&self) -> String {
         self.parts.first().map(|part| part.image.name()).unwrap_or_default()
     }
@@ -109,6 +122,30 @@ mod tests {
         let found = [0, 99, 100, ALIGN + 1, ALIGN + 3].map(|offset| joined.next_data(offset).unwrap());
         let wanted = [Some(0..100), Some(99..100), Some(ALIGN..ALIGN + 3), Some(ALIGN + 1..ALIGN + 3), None];
         assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn hints_reach_the_images_that_they_are_about() {
+        struct Hinted(std::sync::Mutex<Vec<Range<u64>>>);
+        impl Image for Hinted {
+            fn len(&self) -> u64 {
+                100
+            }
+            fn read_at(&self, _: u64, _: &mut [u8]) -> Result<usize> {
+                Ok(0)
+            }
+            fn will_read(&self, ranges: &[Range<u64>]) {
+                self.0.lock().unwrap().extend_from_slice(ranges);
+            }
+            fn name(&self) -> String {
+                "hinted".into()
+            }
+        }
+        let parts = [(); 3].map(|()| Arc::new(Hinted(Default::default())));
+        let joined = JoinedImage::new(parts.iter().map(|part| Arc::clone(part) as Arc<dyn Image>)).unwrap();
+        joined.will_read(&[80..85, 90..ALIGN + 7, ALIGN + 50..ALIGN + 200]);
+        let found = parts.each_ref().map(|part| part.0.lock().unwrap().clone());
+        assert_eq!(found, [vec![80..85, 90..100], vec![0..7, 50..100], vec![]]);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use crate::objects::path_of;
 use packfs_core::{
-    ContentId, ContentReader, Contents, Error, Image, Progress, Result, ResultExt, Stage, usize_of,
+    ContentId, ContentReader, Contents, Error, FileImage, Image, Progress, Result, ResultExt, Stage, usize_of,
 };
-use packfs_integrity::{FsVerityOptions, fs_verity_digest};
+use packfs_integrity::{FsVerityOptions, enable_fs_verity, fs_verity_digest};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
@@ -30,10 +30,21 @@ pub(super) struct Deposit<'a> {
     pub contents: &'a dyn Contents,
     /// Directory that gets the objects; `None` if they are only hashed.
     pub store: Option<&'a Path>,
+    /// Set if each object has to have fs-verity.
+    pub requires_fs_verity: bool,
     pub progress: &'a dyn Progress,
-    /// Objects written, and their bytes.
-    pub written: AtomicU64,
-    pub written_bytes: AtomicU64,
+    pub counts: Written,
+}
+
+/// Counts of objects that were written.
+#[derive(Default)]
+pub(super) struct Written {
+    pub objects: AtomicU64,
+    pub bytes: AtomicU64,
+    /// Objects that share the blocks of files of the source.
+    pub shared: AtomicU64,
+    /// Objects on which fs-verity is enabled.
+    pub fs_verity: AtomicU64,
 }
 
 impl Deposit<'_> {
@@ -88,7 +99,12 @@ impl Deposit<'_> {
         let Some(store) = self.store else { return Ok(Deposited::Object(digest)) };
         let path = store.join(path_of(&digest));
         match std::fs::symlink_metadata(&path) {
-            Ok(found) if found.is_file() && found.len() == len => {}
+            Ok(found) if found.is_file() && found.len() == len => {
+                // Others may be those of another program, which knows whether they need it.
+                if self.requires_fs_verity {
+                    self.seal(&path)?;
+                }
+            }
             Ok(_) => {
                 let error =
                     Error::failed(format!("cannot use object {path:?}: it is not a file of {len} bytes"));
@@ -104,10 +120,10 @@ impl Deposit<'_> {
         let reader = Mutex::new(self.contents.open(id)?);
         let image = ContentImage { reader, len, copy };
         let progress = Part { all: self.progress, counts: copy.is_none() };
-        let digest = fs_verity_digest(&image, &FsVerityOptions::default(), 1, &progress)?;
+        let digest = digest_of(&image, &progress)?;
         let mut reader = image.reader.into_inner().unwrap_or_else(PoisonError::into_inner);
         reader.check_unchanged()?;
-        digest.try_into().map_err(|_| Error::failed("internal: a digest of another length"))
+        Ok(digest)
     }
 
     fn write(&self, id: ContentId, len: u64, path: &Path, digest: [u8; 32]) -> Result<()> {
@@ -117,15 +133,62 @@ impl Deposit<'_> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".").suffix(".packfs-tmp").permissions(PermissionsExt::from_mode(0o644));
         let file = builder.tempfile_in(folder).or_io(cannot)?;
-        file.as_file().set_len(len).or_io(cannot)?;
-        if self.hashed(id, len, Some(file.as_file()))? != digest {
+        let shared = self.hashed_clone(id, file.as_file(), path)?;
+        let found = match shared {
+            Some(found) => found,
+            None => {
+                file.as_file().set_len(len).or_io(cannot)?;
+                self.hashed(id, len, Some(file.as_file()))?
+            }
+        };
+        if found != digest {
             return Err(Error::failed(format!("cannot create object {path:?}: its file changed meanwhile")));
         }
-        file.persist(path).map(drop).or_io(cannot)?;
-        self.written.fetch_add(1, Ordering::Relaxed);
-        self.written_bytes.fetch_add(len, Ordering::Relaxed);
+        // Closed, because fs-verity is for files that nothing can write.
+        let temporary = file.into_temp_path();
+        let has_fs_verity = self.seal(&temporary).map_err(|error| error.at(format!("object {path:?}")))?;
+        temporary.persist(path).or_io(cannot)?;
+        let counts = &self.counts;
+        counts.objects.fetch_add(1, Ordering::Relaxed);
+        counts.bytes.fetch_add(len, Ordering::Relaxed);
+        counts.shared.fetch_add(shared.is_some().into(), Ordering::Relaxed);
+        counts.fs_verity.fetch_add(has_fs_verity.into(), Ordering::Relaxed);
         Ok(())
     }
+
+    /// Has a file share the blocks of the contents, and hashes it; `None` if the filesystem cannot,
+    /// or they are no file of it.
+    fn hashed_clone(&self, id: ContentId, copy: &File, path: &Path) -> Result<Option<[u8; 32]>> {
+        let mut reader = self.contents.open(id)?;
+        let Some(source) = reader.file() else { return Ok(None) };
+        if rustix::fs::ioctl_ficlone(copy, source).is_err() {
+            return Ok(None);
+        }
+        reader.check_unchanged()?;
+        let copy = copy.try_clone().or_io(|| format!("cannot read object {path:?}"))?;
+        let progress = Part { all: self.progress, counts: false };
+        digest_of(&FileImage::of(copy, path)?, &progress).map(Some)
+    }
+
+    /// Enables fs-verity on an object; returns false if the filesystem has none.
+    fn seal(&self, path: &Path) -> Result<bool> {
+        let file = File::open(path).or_io(|| format!("cannot open object {path:?}"))?;
+        let is_enabled = enable_fs_verity(&file, path);
+        if !self.requires_fs_verity {
+            // The objects are right without it; overlayfs tells at mounting if it needs it.
+            return Ok(is_enabled.unwrap_or(false));
+        }
+        if is_enabled? {
+            return Ok(true);
+        }
+        let error = Error::failed("the objects have no fs-verity: their filesystem does not support it");
+        Err(error.hint("ext4 and f2fs made with -O verity have it, and btrfs"))
+    }
+}
+
+fn digest_of(image: &dyn Image, progress: &dyn Progress) -> Result<[u8; 32]> {
+    let digest = fs_verity_digest(image, &FsVerityOptions::default(), 1, progress)?;
+    digest.try_into().map_err(|_| Error::failed("internal: a digest of another length"))
 }
 
 /// Contents as an image, which are copied as they are read.

@@ -1,6 +1,6 @@
 //! Images of sources and of dumps.
 
-use super::deposit::{Deposit, Deposited};
+use super::deposit::{Deposit, Deposited, Written};
 use crate::objects::path_of;
 use crate::{OpenOptions, Source};
 use packfs_core::{
@@ -13,13 +13,15 @@ use std::collections::HashMap;
 use std::io::{BufRead, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
 
 /// Options of making an image.
 #[derive(Clone, Debug, Default)]
 pub struct ComposefsOptions {
     /// Directory that gets the objects; `None`: the image alone is made.
     pub objects: Option<PathBuf>,
+    /// Set to fail unless all objects have fs-verity. It is enabled on those that are written
+    /// anyway, if the filesystem has it.
+    pub requires_fs_verity: bool,
     /// Versions that the image may have.
     pub versions: Versions,
     /// Set to store each name of a file with hard links as a file of its own, as mkcomposefs does.
@@ -55,6 +57,10 @@ pub struct ObjectCounts {
     pub written: u64,
     /// Bytes of these objects.
     pub written_bytes: u64,
+    /// Objects among those written that share the blocks of files of the source.
+    pub shared: u64,
+    /// Objects among those written on which fs-verity is enabled.
+    pub fs_verity: u64,
 }
 
 /// Report of making an image.
@@ -120,9 +126,9 @@ pub fn make_of(source: &Source, options: &ComposefsOptions, progress: &dyn Progr
     let deposit = Deposit {
         contents: &*loaded.contents,
         store: options.objects.as_deref(),
+        requires_fs_verity: options.requires_fs_verity,
         progress,
-        written: AtomicU64::new(0),
-        written_bytes: AtomicU64::new(0),
+        counts: Written::default(),
     };
     let (nodes, files): (Vec<NodeId>, Vec<(ContentId, u64)>) = files_of(&loaded.tree).unzip();
     let deposited = deposit.all(&files, options.jobs)?;
@@ -131,8 +137,10 @@ pub fn make_of(source: &Source, options: &ComposefsOptions, progress: &dyn Progr
     let counts = ObjectCounts {
         files: objects,
         inline_files: deposited.len() as u64 - objects,
-        written: deposit.written.into_inner(),
-        written_bytes: deposit.written_bytes.into_inner(),
+        written: deposit.counts.objects.into_inner(),
+        written_bytes: deposit.counts.bytes.into_inner(),
+        shared: deposit.counts.shared.into_inner(),
+        fs_verity: deposit.counts.fs_verity.into_inner(),
     };
     let deposited = nodes.into_iter().zip(deposited).collect();
     let tree = tree_of(&loaded, deposited, options.splits_links)?;

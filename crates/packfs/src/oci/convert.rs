@@ -1,12 +1,15 @@
 //! OCI images of tar layers as images with one EROFS image for each layer.
 
 use super::layers::{once, tree_of, verified_image};
-use super::open::image;
+use super::open::images;
 use super::push::{Layers, OciReport};
 use crate::{OpenOptions, Pack, PackOptions};
 use packfs_core::{Error, FileImage, Progress, Result, ResultExt};
 use packfs_remote::RemoteOptions;
-use packfs_remote::oci::{Digest, EROFS, ErofsMedia, LayerKind, OciLayer, OciPlace, OciTarget};
+use packfs_remote::oci::{
+    Descriptor, Digest, EROFS, ErofsMedia, LayerKind, OciImage, OciImages, OciLayer, OciPlace, OciTarget,
+    Platform, REF_NAME, Unnamed,
+};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -16,6 +19,7 @@ pub struct Convert {
     source: OciPlace,
     target: OciPlace,
     media: ErofsMedia,
+    are_all: bool,
     options: PackOptions,
     remote: RemoteOptions,
 }
@@ -28,6 +32,7 @@ pub fn convert(source: OciPlace, target: OciPlace) -> Convert {
         source,
         target,
         media: ErofsMedia::default(),
+        are_all: false,
         options: PackOptions::default(),
         remote: RemoteOptions::default(),
     }
@@ -55,31 +60,115 @@ impl Convert {
         self
     }
 
+    /// Converts the images of all platforms of an index, which becomes an index again. A reference
+    /// to a single image is converted as without it.
+    #[must_use]
+    pub fn all_platforms(mut self, are_all: bool) -> Self {
+        self.are_all = are_all;
+        self
+    }
+
     /// Converts.
     ///
-    /// Errors: those of the source, of packing, and of the target.
+    /// Errors: those of the source, of packing, and of the target; `Unsupported` for an index
+    /// without an image for Linux, if all are converted.
     pub fn run(&self, progress: &dyn Progress) -> Result<OciReport> {
         let remote = once(&self.remote);
-        let found = image(&self.source, &remote, self.options.limits, false, progress)?;
-        found.choice.iter().for_each(|choice| progress.warn(choice));
+        let mut found = images(&self.source, &remote, self.options.limits, progress)?;
+        let listed = if self.are_all { found.list()? } else { None };
         let target = OciTarget::open(&self.target, &remote)?;
-        let mut layers = Layers::new(&target, self.media, self.options.jobs);
-        for layer in &found.layers {
+        let mut report = OciReport::default();
+        let digest = match listed {
+            Some(listed) => {
+                let mut all = Vec::with_capacity(listed.len());
+                for manifest in listed {
+                    all.extend(self.listed(&found, manifest, &target, &mut report, progress)?);
+                }
+                if all.is_empty() {
+                    let error = Error::unsupported("index of the image", "it has no image for Linux");
+                    return Err(error.hint("EROFS layers are for Linux alone"));
+                }
+                target.put_index(all, found.annotations)?
+            }
+            None => {
+                let image = found.open(&remote.oci, false)?;
+                image.choice.iter().for_each(|choice| progress.warn(choice));
+                target.put_named(self.image(image, &target, &mut report, progress)?)?
+            }
+        };
+        Ok(OciReport { digest: digest.to_string(), ..report })
+    }
+
+    /// Converts an image of an index, and describes it as that did; `None` for what is no image for
+    /// Linux, such as an attestation.
+    fn listed(
+        &self,
+        found: &OciImages,
+        manifest: Descriptor,
+        target: &OciTarget,
+        report: &mut OciReport,
+        progress: &dyn Progress,
+    ) -> Result<Option<Unnamed>> {
+        let is_linux = |platform: &Platform| platform.os == "linux";
+        let left_out = |platform: &Platform| {
+            progress.warn(&format!("{platform} ({}) is left out: it is no image for Linux", manifest.digest));
+        };
+        if let Some(platform) = manifest.platform.as_ref().filter(|it| !is_linux(it)) {
+            left_out(platform);
+            return Ok(None);
+        }
+        let place = || format!("image {}", manifest.digest);
+        let image = found.open_listed(&manifest).map_err(|error| error.at(place()))?;
+        // Fields of a configuration that are wrong are those of the image, not of this program.
+        let own = || serde_json::from_slice::<Platform>(&image.config).unwrap_or_default();
+        let mut platform = manifest.platform.clone().unwrap_or_else(own);
+        if !is_linux(&platform) {
+            left_out(&platform);
+            return Ok(None);
+        }
+        let mut made = self.image(image, target, report, progress).map_err(|error| error.at(place()))?;
+        if !platform.needs_erofs() {
+            platform.os_features.get_or_insert_default().push(EROFS.into());
+        }
+        made.descriptor.platform = Some(platform);
+        made.descriptor.annotations = manifest.annotations.clone();
+        made.descriptor.annotations.remove(REF_NAME);
+        Ok(Some(made))
+    }
+
+    fn image(
+        &self,
+        image: OciImage,
+        target: &OciTarget,
+        report: &mut OciReport,
+        progress: &dyn Progress,
+    ) -> Result<Unnamed> {
+        let mut layers = Layers::new(target, self.media, self.options.jobs);
+        for (index, layer) in image.layers.iter().enumerate() {
             match (layer.kind, &layer.descriptor, &layer.diff_id) {
                 (LayerKind::Erofs | LayerKind::ErofsZstd, Some(descriptor), Some(diff_id)) => {
                     let blob = verified_image(layer, progress)?;
                     layers.put(descriptor.clone(), diff_id.clone(), &*blob, progress)?;
                 }
-                _ => self.add_packed(layer, &mut layers, progress)?,
+                _ => self.add_packed(&image.layers[..=index], &mut layers, progress)?,
             }
         }
-        let config = with_layers(&found.config, &layers.diff_ids)?;
-        layers.finish(config.as_bytes(), found.annotations)
+        let config = with_layers(&image.config, &layers.diff_ids)?;
+        layers.finish(config.as_bytes(), image.annotations, report)
     }
 
-    fn add_packed(&self, layer: &OciLayer, layers: &mut Layers<'_>, progress: &dyn Progress) -> Result<()> {
+    /// Packs the highest of the layers.
+    fn add_packed(&self, all: &[OciLayer], layers: &mut Layers<'_>, progress: &dyn Progress) -> Result<()> {
+        let Some((layer, below)) = all.split_last() else { return Ok(()) };
         let opening = OpenOptions::new().limits(self.options.limits).remote(once(&self.remote));
-        let loaded = Arc::new(tree_of(layer, &opening, None, progress)?);
+        let mut loaded = tree_of(layer, &opening, None, progress)?;
+        if packfs_source::has_links_below(&loaded.tree) {
+            // Rare, so the layers are read again rather than held.
+            let below = below.iter().map(|layer| tree_of(layer, &opening, None, progress));
+            let all = below.chain([Ok(loaded)]).collect::<Result<_>>()?;
+            loaded = packfs_source::with_linked_files(all, self.options.limits)?;
+        }
+        let loaded = Arc::new(loaded);
         let folder = packfs_pack::temporary_folder();
         let dir =
             tempfile::tempdir_in(&folder).or_io(|| format!("cannot create a directory in {folder:?}"))?;

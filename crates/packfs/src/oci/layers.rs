@@ -34,9 +34,10 @@ pub(crate) fn load(
 }
 
 /// Returns options for blobs that are read once, from start to end: they would only evict others
-/// from the disk cache.
+/// from the disk cache, which offline reading needs.
 pub(super) fn once(remote: &RemoteOptions) -> RemoteOptions {
-    RemoteOptions { cache_len: 0, ..remote.clone() }
+    let cache_len = if remote.is_offline { remote.cache_len } else { 0 };
+    RemoteOptions { cache_len, ..remote.clone() }
 }
 
 /// Loads a layer, with whiteouts as overlayfs has them. `implied` describes directories that a tar
@@ -70,7 +71,8 @@ fn of_tar(
     let name = format!("layer {}", layer.name());
     let limits = opening.own_limits();
     let blob = Shared::new(layer.reader()?);
-    let shape = Shape { whiteouts: Some(Whiteouts::Overlayfs), implied, ..Shape::default() };
+    let whiteouts = Some(Whiteouts::Overlayfs);
+    let shape = Shape { whiteouts, implied, links_below: true, ..Shape::default() };
     let loaded = packfs_source::decoded_stream(Box::new(blob.clone()), &name, limits).and_then(|decoded| {
         let decoded: Box<dyn Read + Send> = match &layer.diff_id {
             Some(id) => Box::new(Verified::new(decoded, id.clone(), None, format!("decoded {name}"))),
@@ -90,10 +92,7 @@ fn of_tar(
 
 /// Loads a layer that is an image: verified as a whole, then opened.
 fn of_image(layer: &OciLayer, opening: &OpenOptions, progress: &dyn Progress) -> Result<Loaded> {
-    if let Some(role) = layer.role().filter(|role| *role != "overlay-lower") {
-        let what = format!("its role is {:?}; a layer of its own is needed", packfs_core::printable(role));
-        return Err(Error::unsupported("EROFS layer", what));
-    }
+    layer.check_role()?;
     let image = verified_image(layer, progress)?;
     let options = OpenOptions::new().jobs(opening.read.jobs).limits(opening.own_limits());
     let opened = options.open_image(image)?;
@@ -112,9 +111,8 @@ pub(super) fn verified_image(layer: &OciLayer, progress: &dyn Progress) -> Resul
     let cannot = || format!("cannot copy {name} to {folder:?}");
     let mut file = tempfile::tempfile_in(&folder).or_io(cannot)?;
     let (blob, mut part) = (layer.reader()?, vec![0; PART_LEN]);
-    let mut blob: Box<dyn Read + Send> = match (&layer.diff_id, layer.kind) {
-        // For a blob that is not compressed, both digests are of the same bytes.
-        (Some(id), LayerKind::Erofs) => Box::new(Verified::new(blob, Digest::clone(id), None, name.clone())),
+    let mut blob: Box<dyn Read + Send> = match (&layer.diff_id, layer.is_plain()) {
+        (Some(id), true) => Box::new(Verified::new(blob, Digest::clone(id), None, name.clone())),
         _ => blob,
     };
     loop {

@@ -1,7 +1,9 @@
 //! OCI images: read, as sources, pushed, and converted.
 
+mod chunks;
 mod convert;
 mod layers;
+mod merged;
 mod open;
 mod push;
 

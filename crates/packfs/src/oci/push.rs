@@ -3,7 +3,7 @@
 use packfs_core::{Error, FileImage, Image, Progress, Result, Stage, usize_of};
 use packfs_remote::RemoteOptions;
 use packfs_remote::oci::{
-    Descriptor, Digest, EROFS, ErofsMedia, Hashing, Manifest, OciPlace, OciTarget, Platform,
+    Descriptor, Digest, EROFS, ErofsMedia, Hashing, Manifest, OciPlace, OciTarget, Platform, Unnamed,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,12 +34,14 @@ pub fn push<P: AsRef<Path>>(images: impl IntoIterator<Item = P>, target: OciPlac
 }
 
 /// Results of a push or conversion.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OciReport {
-    /// Digest of the manifest.
+    /// Digest of the manifest, or of the index of several images.
     pub digest: String,
+    /// Number of images.
+    pub images: u64,
     /// Number of layers.
     pub layers: u64,
     /// Number of layers that the target had already.
@@ -94,7 +96,10 @@ impl Push {
         }
         let platform = self.remote.oci.platform.clone().unwrap_or_else(Platform::of_machine);
         let config = new_config(&platform, &layers.diff_ids);
-        layers.finish(config.as_bytes(), BTreeMap::new())
+        let mut report = OciReport::default();
+        let image = layers.finish(config.as_bytes(), BTreeMap::new(), &mut report)?;
+        let digest = target.put_named(image)?.to_string();
+        Ok(OciReport { digest, ..report })
     }
 }
 
@@ -156,16 +161,22 @@ impl<'a> Layers<'a> {
         Ok(())
     }
 
-    /// Writes configuration and manifest.
+    /// Writes the configuration, and returns the manifest.
     ///
     /// Errors: those of the target.
-    pub(super) fn finish(self, config: &[u8], annotations: BTreeMap<String, String>) -> Result<OciReport> {
-        let layers = self.descriptors.len() as u64;
-        let layer_bytes = self.descriptors.iter().map(|it| it.size).fold(0, u64::saturating_add);
+    pub(super) fn finish(
+        self,
+        config: &[u8],
+        annotations: BTreeMap<String, String>,
+        report: &mut OciReport,
+    ) -> Result<Unnamed> {
+        report.images += 1;
+        report.layers += self.descriptors.len() as u64;
+        report.present += self.present;
+        let bytes = self.descriptors.iter().map(|it| it.size);
+        report.layer_bytes = bytes.fold(report.layer_bytes, u64::saturating_add);
         let descriptors = self.descriptors;
-        let digest =
-            self.target.put_image(config, |config| Manifest::new(config, descriptors, annotations))?;
-        Ok(OciReport { digest: digest.to_string(), layers, present: self.present, layer_bytes })
+        self.target.put_manifest(config, |config| Manifest::new(config, descriptors, annotations))
     }
 }
 

@@ -4,6 +4,7 @@
 mod generated;
 mod hostile;
 mod mounted;
+mod written;
 
 use packfs::composefs::{ComposefsOptions, Versions, dump, make, make_of_dump};
 use packfs::{OpenOptions, Silent, open_bytes};

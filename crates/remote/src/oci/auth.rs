@@ -2,13 +2,13 @@
 
 use super::docker_config::Login;
 use crate::answer::Answer;
-use crate::transport::Transport;
+use crate::transport::{Method, Transport};
 use ct_codecs::{Base64, Encoder};
 use packfs_core::{Error, Result};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use url::Url;
+use url::{Url, form_urlencoded};
 
 /// Longest answer with a token.
 const LEN_MAX: u64 = 1 << 20;
@@ -72,9 +72,15 @@ pub(crate) struct Authorization {
 
 /// Returns the header for a name and password.
 ///
-/// Errors: `Failed` if they cannot be encoded.
+/// Errors: `Failed` if they cannot be encoded, and for an identity token.
 pub(crate) fn basic(login: &Login) -> Result<String> {
-    let encoded = Base64::encode_to_string(format!("{}:{}", login.user, login.password));
+    let Login::Password { user, password } = login else {
+        let error = Error::failed(
+            "cannot log in: the registry demands a name and password (Basic), the login is an identity token",
+        );
+        return Err(error.hint("log in again with a name and a password or access token"));
+    };
+    let encoded = Base64::encode_to_string(format!("{user}:{password}"));
     encoded
         .map(|encoded| format!("Basic {encoded}"))
         .map_err(|_| Error::failed("cannot encode the name and password of the registry"))
@@ -106,15 +112,26 @@ impl TokenRequest<'_> {
             return Err(cannot("its place (realm) has no TLS, although the registry has"));
         }
         crate::origin::without_user(&mut url);
-        if let Some(service) = self.service {
-            url.query_pairs_mut().append_pair("service", service);
-        }
-        url.query_pairs_mut().append_pair("scope", self.scope);
-        let headers = match self.login {
-            Some(login) => vec![("authorization", basic(login)?)],
-            None => Vec::new(),
+        let fields =
+            self.service.map(|service| ("service", service)).into_iter().chain([("scope", self.scope)]);
+        let answer = match self.login {
+            Some(Login::IdentityToken(token)) => {
+                let body = form_urlencoded::Serializer::new(String::new())
+                    .extend_pairs(fields)
+                    .extend_pairs([("client_id", "packfs"), ("grant_type", "refresh_token")])
+                    .append_pair("refresh_token", token)
+                    .finish();
+                let headers = vec![("content-type", "application/x-www-form-urlencoded".to_owned())];
+                self.transport.send(Method::Post, &url, &headers, body.as_bytes(), LIMIT)
+            }
+            login => {
+                url.query_pairs_mut().extend_pairs(fields);
+                let login = login.map(basic).transpose()?;
+                let headers = login.into_iter().map(|value| ("authorization", value)).collect();
+                self.transport.get(&url, &headers, LIMIT)
+            }
         };
-        let answer = self.transport.get(&url, &headers, LIMIT).map_err(|none| cannot(&none.words))?;
+        let answer = answer.map_err(|none| cannot(&none.words))?;
         if answer.status != 200 {
             let error = cannot(&format!("status {}", answer.status));
             let is_refused = matches!(answer.status, 401 | 403);
@@ -135,7 +152,7 @@ impl TokenRequest<'_> {
 /// Returns advice for a registry that refuses access.
 pub(crate) fn login_hint(has_login: bool) -> &'static str {
     match has_login {
-        true => "the registry refuses the name and password of the login, or they lack the right",
+        true => "the registry refuses the login, or it lacks the right; docker login renews it",
         false => "no login was found; docker login, podman login, or skopeo login stores one",
     }
 }

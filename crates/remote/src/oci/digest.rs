@@ -31,6 +31,13 @@ impl Digest {
         format!("blobs/{algorithm}/{hex}")
     }
 
+    /// Returns the digest of bytes by the algorithm of this one.
+    pub fn found_in(&self, bytes: &[u8]) -> Self {
+        let mut hashing = self.hashing();
+        hashing.update(bytes);
+        hashing.finish()
+    }
+
     /// Starts hashing with the algorithm of this digest.
     pub fn hashing(&self) -> Hashing {
         match self.parts().0 {

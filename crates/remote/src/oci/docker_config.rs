@@ -14,11 +14,13 @@ const LEN_MAX: u64 = 1 << 20;
 /// Name of Docker Hub in these files.
 const HUB: &str = "https://index.docker.io/v1/";
 
-/// Name and password for a registry.
+/// Login of a user at a registry.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Login {
-    pub(crate) user: String,
-    pub(crate) password: String,
+pub(crate) enum Login {
+    /// Name and password.
+    Password { user: String, password: String },
+    /// An identity token, which the place of tokens exchanges for others (OAuth2 refresh token).
+    IdentityToken(String),
 }
 
 /// Finds the login of a registry, in the order of podman and skopeo; `None` if there is none.
@@ -82,20 +84,19 @@ fn in_file(json: &Value, registry: &str, environment: &Environment) -> Result<Op
 /// Reads `auth`, which is `USER:PASSWORD` in Base64, or else `username` and `password`.
 fn of_entry(entry: &Value) -> Result<Option<Login>> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-    if text("identitytoken").is_some() {
-        return Err(Error::unsupported("login", "it is an identity token, which packfs cannot exchange")
-            .hint("log in with a name and a password or access token"));
+    if let Some(token) = text("identitytoken") {
+        return Ok(Some(Login::IdentityToken(token.into())));
     }
     if let Some(auth) = text("auth") {
         let wrong = || Error::failed("cannot read a login: its field auth is not USER:PASSWORD in Base64");
         let decoded = Base64::decode_to_vec(auth.trim(), None).map_err(|_| wrong())?;
         let decoded = String::from_utf8(decoded).map_err(|_| wrong())?;
         let (user, password) = decoded.trim_end_matches('\0').split_once(':').ok_or_else(wrong)?;
-        return Ok(Some(Login { user: user.into(), password: password.into() }));
+        return Ok(Some(Login::Password { user: user.into(), password: password.into() }));
     }
     Ok(text("username")
         .zip(text("password"))
-        .map(|(user, password)| Login { user: user.into(), password: password.into() }))
+        .map(|(user, password)| Login::Password { user: user.into(), password: password.into() }))
 }
 
 /// Asks a helper, by the protocol of docker-credential-helpers.
@@ -128,11 +129,12 @@ fn of_helper(helper: &str, key: &str, environment: &Environment) -> Result<Optio
     }
     let json: Value = serde_json::from_slice(&answer).map_err(|_| cannot("its answer is no JSON"))?;
     let text = |name: &str| json.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let login = Login { user: text("Username"), password: text("Secret") };
-    if login.user == "<token>" {
-        return Err(cannot("its answer is an identity token, which packfs cannot exchange"));
-    }
-    Ok(Some(login).filter(|login| !login.password.is_empty()))
+    let (user, secret) = (text("Username"), text("Secret"));
+    let login = match &*user {
+        "<token>" => Login::IdentityToken(secret.clone()),
+        _ => Login::Password { user, password: secret.clone() },
+    };
+    Ok(Some(login).filter(|_| !secret.is_empty()))
 }
 
 #[cfg(test)]
@@ -145,6 +147,7 @@ mod tests {
         std::fs::write(dir.path().join("config.json"), config).unwrap();
         for (name, script) in [
             ("good", "read key; echo \"{\\\"Username\\\":\\\"u-$key\\\",\\\"Secret\\\":\\\"p\\\"}\""),
+            ("token", "echo '{\"Username\":\"<token>\",\"Secret\":\"t\"}'"),
             ("none", "echo 'credentials not found in native keychain'; exit 1"),
             ("bad", "echo secret; exit 1"),
         ] {
@@ -154,18 +157,24 @@ mod tests {
         }
         let path = format!("{}:/usr/bin:/bin", dir.path().display());
         let environment = Environment::of([("DOCKER_CONFIG", dir.path().to_str().unwrap()), ("PATH", &path)]);
-        Ok(login(&environment, registry)?.map(|login| (login.user, login.password)))
+        Ok(login(&environment, registry)?.map(|login| match login {
+            Login::Password { user, password } => (user, password),
+            Login::IdentityToken(token) => ("(token)".into(), token),
+        }))
     }
 
     #[test]
     fn entries_and_helpers_are_found() {
         let is = |user: &str, password: &str| Some((user.to_owned(), password.to_owned()));
         let config = r#"{"auths":{"a:5000":{"auth":"dTpwOnE="},"https://index.docker.io/v1/":{"username":"h","password":"i"},
-            "empty":{}},"credHelpers":{"b":"good","c":"none"},"credsStore":"good"}"#;
+            "empty":{},"i":{"auth":"dTpwOnE=","identitytoken":"j"}},
+            "credHelpers":{"b":"good","c":"none","t":"token"},"credsStore":"good"}"#;
         assert_eq!(found(config, "a:5000").unwrap(), is("u", "p:q"));
         assert_eq!(found(config, "docker.io").unwrap(), is("h", "i"));
         assert_eq!(found(config, "b").unwrap(), is("u-b", "p"));
         assert_eq!(found(config, "c").unwrap(), None);
+        assert_eq!(found(config, "i").unwrap(), is("(token)", "j"));
+        assert_eq!(found(config, "t").unwrap(), is("(token)", "t"));
         assert_eq!(found(config, "empty").unwrap(), is("u-empty", "p"));
         assert_eq!(found("{}", "a").unwrap(), None);
     }
@@ -178,7 +187,6 @@ mod tests {
             r#"{"auths":{"a":{"auth":"c2VjcmV0"}}}"#,
             r#"{"credHelpers":{"a":"bad"}}"#,
             r#"{"credHelpers":{"a":"../secret"}}"#,
-            r#"{"auths":{"a":{"identitytoken":"secret"}}}"#,
         ] {
             let error = found(config, "a").unwrap_err();
             assert!(!error.to_string().contains("secret"), "{error}");

@@ -1,7 +1,7 @@
 //! Folders with the OCI image layout: reading, and adding images.
 
 use super::blobs::{BlobFiles, read_small};
-use super::manifest::{Descriptor, Document, INDEX, JSON_LEN_MAX, REF_NAME};
+use super::manifest::{Descriptor, Document, Index, JSON_LEN_MAX, REF_NAME, to_json};
 use super::place::{LAYOUT_FILE, Pin, is_named};
 use packfs_core::{Error, Result, ResultExt, printable};
 use std::io::Write;
@@ -21,7 +21,7 @@ pub(crate) fn index(files: &dyn BlobFiles) -> Result<Option<Vec<Descriptor>>> {
     let Some(bytes) = read_small(files, INDEX_FILE, JSON_LEN_MAX)? else { return Ok(None) };
     let name = format!("{INDEX_FILE} of {}", files.name());
     match Document::parse(&bytes, &name)? {
-        Document::Index(manifests) => Ok(Some(manifests)),
+        Document::Index(index) => Ok(Some(index.manifests)),
         Document::Manifest(_) => Err(Error::corrupt(name, "it is a manifest, an index is expected")),
     }
 }
@@ -106,7 +106,7 @@ impl Writer {
         done
     }
 
-    /// Adds a manifest to the index, in the place of one with the same tag.
+    /// Adds a manifest or index to the index, in the place of one with the same tag.
     ///
     /// Errors: `Io`, `Corrupt` for an index that cannot be read.
     pub(crate) fn name(&self, mut manifest: Descriptor, tag: Option<&str>) -> Result<()> {
@@ -119,10 +119,8 @@ impl Writer {
             None => it.digest != manifest.digest || it.annotations.contains_key(REF_NAME),
         });
         all.push(manifest);
-        let index = serde_json::json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": all });
-        self.put(INDEX_FILE, |file| {
-            file.write_all(index.to_string().as_bytes()).or_io(|| "cannot write the index of the layout")
-        })
+        let index = to_json(&Index::new(all, Default::default()))?;
+        self.put(INDEX_FILE, |file| file.write_all(&index).or_io(|| "cannot write the index of the layout"))
     }
 }
 

@@ -14,13 +14,15 @@ const LAYERS_MAX: usize = 512;
 const MANIFESTS_MAX: usize = 4096;
 
 pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+/// Media type of an index of Docker.
+pub(crate) const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(crate) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 /// Value of the header `Accept` for manifests.
 pub(crate) const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json";
 /// Annotation with the tag of an image in a layout.
-pub(crate) const REF_NAME: &str = "org.opencontainers.image.ref.name";
+pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
 /// Annotation with the role of an EROFS layer.
 pub(crate) const ROLE: &str = "org.erofs.role";
 
@@ -57,6 +59,11 @@ impl Descriptor {
             annotations: BTreeMap::new(),
             platform: None,
         }
+    }
+
+    /// True if it describes an index.
+    pub(crate) fn is_index(&self) -> bool {
+        [INDEX, DOCKER_LIST].contains(&&*self.media_type)
     }
 }
 
@@ -118,10 +125,30 @@ impl Manifest {
     }
 }
 
+/// Index: images for several platforms.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Index {
+    schema_version: u32,
+    media_type: &'static str,
+    /// Manifests, or further indexes.
+    pub manifests: Vec<Descriptor>,
+    /// Annotations.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl Index {
+    /// Creates an index.
+    pub fn new(manifests: Vec<Descriptor>, annotations: BTreeMap<String, String>) -> Self {
+        Index { schema_version: 2, media_type: INDEX, manifests, annotations }
+    }
+}
+
 /// Manifest or index.
 pub(crate) enum Document {
     Manifest(Box<Manifest>),
-    Index(Vec<Descriptor>),
+    Index(Index),
 }
 
 #[derive(Deserialize)]
@@ -161,7 +188,7 @@ impl Document {
             (Some(manifests), None, None) if manifests.len() > MANIFESTS_MAX => {
                 Err(too_many(&subject(), "manifests", manifests.len(), MANIFESTS_MAX))
             }
-            (Some(manifests), None, None) => Ok(Document::Index(manifests)),
+            (Some(manifests), None, None) => Ok(Document::Index(Index::new(manifests, raw.annotations))),
             (None, Some(config), layers) => {
                 let layers = layers.unwrap_or_default();
                 if layers.len() > LAYERS_MAX {
@@ -182,8 +209,24 @@ impl Document {
     }
 }
 
+/// Returns the error for an index with more manifests than are allowed.
+pub(crate) fn check_manifests(count: usize, name: &str) -> Result<()> {
+    match count > MANIFESTS_MAX {
+        true => Err(too_many(&format!("index of {name}"), "manifests", count, MANIFESTS_MAX)),
+        false => Ok(()),
+    }
+}
+
 fn too_many(subject: &str, what: &str, count: usize, most: usize) -> Error {
     Error::limit(subject, format!("{count} {what}, {most} are allowed"))
+}
+
+/// Returns a document as JSON.
+///
+/// Errors: `Failed`.
+pub(crate) fn to_json(document: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(document)
+        .map_err(|error| Error::failed(format!("internal: cannot write a manifest: {error}")))
 }
 
 /// Digests of the decoded layers in a configuration; empty if it has none.
@@ -233,7 +276,7 @@ mod tests {
         let manifest = format!(r#"{{"schemaVersion":2,"config":{one},"layers":[{one}],"annotations":null}}"#);
         assert!(matches!(parse(&manifest), Ok(Document::Manifest(found)) if found.layers.len() == 1));
         let index = format!(r#"{{"schemaVersion":2,"manifests":[{one},{one}]}}"#);
-        assert!(matches!(parse(&index), Ok(Document::Index(found)) if found.len() == 2));
+        assert!(matches!(parse(&index), Ok(Document::Index(found)) if found.manifests.len() == 2));
     }
 
     #[test]

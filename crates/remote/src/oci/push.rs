@@ -1,7 +1,7 @@
 //! Upload of blobs and manifests to a registry.
 
 use super::digest::Digest;
-use super::manifest::{Descriptor, MANIFEST};
+use super::manifest::Descriptor;
 use super::registry::Registry;
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -152,13 +152,13 @@ impl Registry {
         )
     }
 
-    /// Stores a manifest under a tag or its digest.
+    /// Stores a manifest or index under a tag or its digest.
     ///
     /// Errors: as [`Registry::put_blob`].
-    pub(crate) fn put_manifest(self: &Arc<Self>, bytes: &[u8], name: &str) -> Result<()> {
+    pub(crate) fn put_manifest(self: &Arc<Self>, bytes: &[u8], media_type: &str, name: &str) -> Result<()> {
         let url = self.url(&format!("manifests/{name}"))?;
         let object = self.object(url.clone());
-        let headers: Headers = vec![("content-type", MANIFEST.into())];
+        let headers: Headers = vec![("content-type", media_type.into())];
         object.persist(
             || format!("cannot upload the manifest of {}", self.shown()),
             |deadline| {

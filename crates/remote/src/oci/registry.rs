@@ -11,7 +11,9 @@ use crate::image::RemoteImage;
 use crate::object::{Counts, Object};
 use crate::options::RemoteOptions;
 use crate::origin::{Guarded, Origin};
+use crate::store::Entry;
 use crate::transport::{Headers, Method, Transport};
+use crate::version::Validator;
 use packfs_core::{Error, Image, Result, printable};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,10 +78,6 @@ impl Registry {
         let RegistryPlace { registry, repository, pin } = place;
         let separator = if matches!(pin, Pin::Tag(_)) { ':' } else { '@' };
         let shown = format!("oci://{registry}/{repository}{separator}{pin}");
-        if options.is_offline {
-            let error = Error::failed(format!("cannot open {shown}: --offline is given"));
-            return Err(error.hint("the manifest of an image is always requested from its registry"));
-        }
         let host = if registry == "docker.io" { HUB_HOST } else { registry };
         let wrong = |_| Error::usage(format!("cannot open {shown}: the registry is no HOST[:PORT]"));
         let mut base = Url::parse(&format!("https://{host}/v2/")).map_err(wrong)?;
@@ -135,11 +133,49 @@ impl Registry {
         )
     }
 
-    /// Fetches a manifest or index. One that is named by its digest is compared with it.
+    /// Returns a manifest or index. One that is named by its digest is compared with it, and taken
+    /// from the disk cache if that has it. Offline, a tag leads to the manifest that it led to
+    /// last.
     ///
     /// Errors: `Failed` if there is none or access is refused; `Corrupt`, `Io`, `Limit`.
     pub(crate) fn manifest(self: &Arc<Self>, pin: &Pin) -> Result<Vec<u8>> {
         let object = self.object(self.url(&format!("manifests/{pin}"))?);
+        let options = &self.options;
+        if options.is_offline || matches!(pin, Pin::Digest(_)) {
+            let cached = self.cached_manifest(&object.origin.identity(), pin);
+            if cached.is_some() || options.is_offline {
+                return cached.ok_or_else(|| self.not_cached(&format!("the manifest {pin}")));
+            }
+        }
+        let bytes = self.fetched_manifest(&object, pin)?;
+        if let Some(dir) = options.cache_dir.as_deref().filter(|_| options.cache_len > 0) {
+            let (identity, tag) = (object.origin.identity(), validator(&bytes));
+            Entry::put(dir, &identity, &self.shown, tag, &bytes, options.cache_len);
+        }
+        Ok(bytes)
+    }
+
+    fn cached_manifest(&self, identity: &str, pin: &Pin) -> Option<Vec<u8>> {
+        let limit = self.options.cache_len;
+        let dir = self.options.cache_dir.as_deref().filter(|_| limit > 0)?;
+        let (version, entry) = Entry::newest(dir, identity, limit)?;
+        let bytes = entry.all(JSON_LEN_MAX)?;
+        // A digest vouches for more than the checksums of blocks.
+        let is_whole = version.validator == Validator::ETag(validator(&bytes));
+        let is_named = match pin {
+            Pin::Digest(digest) => digest.found_in(&bytes) == *digest,
+            Pin::Tag(_) => true,
+        };
+        Some(bytes).filter(|_| is_whole && is_named)
+    }
+
+    /// Returns the error for a part that offline reading lacks.
+    fn not_cached(&self, what: &str) -> Error {
+        let words = format!("cannot read {}: {what} is not in the cache, and --offline is given", self.shown);
+        Error::failed(words).hint("packfs cache ls lists what is there")
+    }
+
+    fn fetched_manifest(&self, object: &Object, pin: &Pin) -> Result<Vec<u8>> {
         self.counts.round();
         let headers: Headers = vec![("accept", ACCEPT.to_owned())];
         let action = || format!("cannot read the manifest of {}", self.shown);
@@ -162,9 +198,7 @@ impl Registry {
         })?;
         self.counts.received(bytes.len());
         if let Pin::Digest(digest) = pin {
-            let mut hashing = digest.hashing();
-            hashing.update(&bytes);
-            let found = hashing.finish();
+            let found = digest.found_in(&bytes);
             if found != *digest {
                 let fault = format!("its digest is {found}, {digest} is expected");
                 return Err(Error::corrupt(format!("manifest of {}", self.shown), fault));
@@ -178,7 +212,9 @@ impl Registry {
     /// Errors: as [`RemoteImage::open`]; `Corrupt` for another length.
     pub(crate) fn blob(self: &Arc<Self>, descriptor: &Descriptor) -> Result<Arc<dyn Image>> {
         let url = self.url(&format!("blobs/{}", descriptor.digest))?;
-        let image = RemoteImage::of(self.object(url))?;
+        let image = RemoteImage::of(self.object(url));
+        let what = || format!("blob {}", descriptor.digest);
+        let image = image.map_err(|error| if self.options.is_offline { error.at(what()) } else { error })?;
         if image.len() != descriptor.size {
             let fault = format!("it has {} bytes, {} are expected", image.len(), descriptor.size);
             return Err(Error::corrupt(format!("blob {} of {}", descriptor.digest, self.shown), fault));
@@ -305,6 +341,11 @@ impl Registry {
         access.authorization = found;
         Ok(is_new)
     }
+}
+
+/// Returns the version of a manifest in the disk cache.
+fn validator(bytes: &[u8]) -> String {
+    format!("\"{}\"", Digest::of(bytes))
 }
 
 /// True for addresses of this machine, whose registries rarely have TLS.

@@ -1,11 +1,12 @@
 //! Places that images are written to.
 
-use super::manifest::{CONFIG, Descriptor, MANIFEST, Manifest};
+use super::manifest::{CONFIG, Descriptor, INDEX, Index, MANIFEST, Manifest, to_json};
 use super::place::{OciPlace, Pin, is_tag};
 use super::registry::Registry;
 use super::{Digest, layout};
 use crate::options::RemoteOptions;
 use packfs_core::{Error, Image, Progress, Result, ResultExt, usize_of};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -40,6 +41,9 @@ impl OciTarget {
             None => Ok(None),
         };
         match place {
+            OciPlace::Registry(_) if options.is_offline => {
+                Err(Error::usage("cannot write to a registry: --offline is given"))
+            }
             OciPlace::Registry(place) => {
                 let tag = tag(Some(&place.pin))?;
                 let registry = Arc::new(Registry::new(place, options, "pull,push")?);
@@ -81,34 +85,66 @@ impl OciTarget {
         }
     }
 
-    /// Stores configuration and manifest, and gives the image its tag. Returns the digest of the
-    /// manifest.
+    /// Stores configuration and manifest, without a name. Returns a description of the manifest.
     ///
     /// Errors: as [`OciTarget::put_blob`].
-    pub fn put_image(&self, config: &[u8], manifest: impl FnOnce(Descriptor) -> Manifest) -> Result<Digest> {
+    pub fn put_manifest(
+        &self,
+        config: &[u8],
+        manifest: impl FnOnce(Descriptor) -> Manifest,
+    ) -> Result<Unnamed> {
         let described = Descriptor::of(CONFIG, config);
         self.put_bytes(&described, config)?;
-        let bytes = serde_json::to_vec(&manifest(described))
-            .map_err(|error| Error::failed(format!("internal: cannot write a manifest: {error}")))?;
-        let described = Descriptor::of(MANIFEST, &bytes);
-        let digest = described.digest.clone();
-        match &self.to {
-            To::Registry(registry) => {
-                let name = self.tag.clone().unwrap_or_else(|| digest.to_string());
-                registry.put_manifest(&bytes, &name)?;
-            }
-            To::Layout(writer) => {
-                self.put_bytes(&described, &bytes)?;
-                writer.name(described, self.tag.as_deref())?;
-            }
+        let bytes = to_json(&manifest(described))?;
+        Ok(Unnamed { descriptor: Descriptor::of(MANIFEST, &bytes), bytes })
+    }
+
+    /// Stores an index of images, which are stored first.
+    ///
+    /// Errors: as [`OciTarget::put_blob`].
+    pub fn put_index(&self, images: Vec<Unnamed>, annotations: BTreeMap<String, String>) -> Result<Digest> {
+        let mut manifests = Vec::with_capacity(images.len());
+        for image in images {
+            let digest = image.descriptor.digest.to_string();
+            self.put_document(&image.descriptor, &image.bytes, &digest)?;
+            manifests.push(image.descriptor);
+        }
+        let bytes = to_json(&Index::new(manifests, annotations))?;
+        self.put_named(Unnamed { descriptor: Descriptor::of(INDEX, &bytes), bytes })
+    }
+
+    /// Stores a manifest, and gives the image its tag. Returns its digest.
+    ///
+    /// Errors: as [`OciTarget::put_blob`].
+    pub fn put_named(&self, image: Unnamed) -> Result<Digest> {
+        let Unnamed { descriptor, bytes } = image;
+        let digest = descriptor.digest.clone();
+        self.put_document(&descriptor, &bytes, &self.tag.clone().unwrap_or_else(|| digest.to_string()))?;
+        if let To::Layout(writer) = &self.to {
+            let annotations = BTreeMap::new();
+            writer.name(Descriptor { annotations, ..descriptor }, self.tag.as_deref())?;
         }
         Ok(digest)
+    }
+
+    fn put_document(&self, descriptor: &Descriptor, bytes: &[u8], name: &str) -> Result<()> {
+        match &self.to {
+            To::Registry(registry) => registry.put_manifest(bytes, &descriptor.media_type, name),
+            To::Layout(_) => self.put_bytes(descriptor, bytes),
+        }
     }
 
     fn put_bytes(&self, descriptor: &Descriptor, bytes: &[u8]) -> Result<()> {
         let image = packfs_core::MemoryImage::from(bytes.to_vec());
         self.put_blob(descriptor, &image, &packfs_core::Silent).map(|_| ())
     }
+}
+
+/// Manifest that is to be stored.
+pub struct Unnamed {
+    /// Its description, to which an index adds the platform.
+    pub descriptor: Descriptor,
+    bytes: Vec<u8>,
 }
 
 /// Copies an image to a file, and compares its digest.

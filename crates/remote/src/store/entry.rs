@@ -4,7 +4,9 @@ use super::blocks::{read_block, write_block};
 use super::header::Header;
 use super::list::Store;
 use super::{file_name, prefix};
+use crate::plan::BLOCK_LEN;
 use crate::version::{Validator, Version};
+use packfs_core::usize_of;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
@@ -60,6 +62,26 @@ impl Entry {
             return Some(entry);
         }
         Entry::create_file(dir, &name, header, limit).ok()
+    }
+
+    /// Keeps the whole of a short object.
+    pub(crate) fn put(dir: &Path, identity: &str, url: &str, validator: String, bytes: &[u8], limit: u64) {
+        let version = Version { len: bytes.len() as u64, validator: Validator::ETag(validator) };
+        let Some(entry) = Entry::create(dir, identity, url, &version, limit) else { return };
+        for (number, block) in (0..).zip(bytes.chunks(usize_of(BLOCK_LEN))) {
+            entry.write(number, block);
+        }
+    }
+
+    /// Reads the whole of an object of up to `len_max` bytes; `None` if a part is missing.
+    pub(crate) fn all(&self, len_max: u64) -> Option<Vec<u8>> {
+        let len = Some(self.header.len).filter(|len| *len <= len_max)?;
+        let mut bytes = Vec::with_capacity(usize_of(len));
+        for number in 0..self.header.blocks() {
+            let left = len.saturating_sub(bytes.len() as u64);
+            bytes.extend(self.read(number, usize_of(left.min(BLOCK_LEN)))?);
+        }
+        Some(bytes)
     }
 
     fn create_file(dir: &Path, name: &str, header: Header, limit: u64) -> io::Result<Entry> {

@@ -3,10 +3,11 @@
 use crate::{noise, options_with};
 use packfs_core::{Error, ErrorKind, Image, Result};
 use packfs_remote::RemoteOptions;
-use packfs_remote::oci::{Descriptor, Digest, OciImage, OciLayer, OciPlace};
+use packfs_remote::oci::{Descriptor, Digest, OciImage, OciLayer, OciPlace, Pin};
 use packfs_testkit::{RangeServer, Reply, Request};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const EROFS: &str = "application/vnd.erofs";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
@@ -117,6 +118,46 @@ fn logins_are_those_of_docker() {
     let requests = server.requests();
     assert_eq!(requests[1].header("authorization"), Some("Basic dXNlcjpzZWNyZXQ="));
     assert_eq!(requests[2].header("authorization"), Some("Bearer user"));
+}
+
+#[test]
+fn an_identity_token_is_exchanged_and_not_shown() {
+    let exchange = |request: &Request| {
+        if request.path != "/token" {
+            return guarded(request);
+        }
+        let body = String::from_utf8(request.body.clone()).unwrap();
+        let wanted = "service=s&scope=repository%3Aa%2Fb%3Apull&client_id=packfs\
+                      &grant_type=refresh_token&refresh_token=se%2Fcret";
+        Some(match (&*request.method, body == wanted, request.header("authorization")) {
+            ("POST", true, None) => json(r#"{"access_token":"user","refresh_token":"x","expires_in":300}"#),
+            _ => Reply::Status(400, vec![], body),
+        })
+    };
+    let server = registry(noise(1000), exchange);
+    let host = server.url("").replace("http://", "");
+    let dir = tempfile::tempdir().unwrap();
+    let login = |token: &str| {
+        // As az acr login writes it: a name that means nothing, and the token.
+        let entry = format!(r#"{{"auth":"MDAwOg==","identitytoken":"{token}"}}"#);
+        std::fs::write(dir.path().join("config.json"), format!(r#"{{"auths":{{"{host}":{entry}}}}}"#))
+            .unwrap();
+    };
+    let options = options_with(&[("DOCKER_CONFIG", dir.path().to_str().unwrap())]);
+    login("se/cret");
+    open_with(&server, &options).unwrap();
+    assert_eq!(server.requests().last().unwrap().header("authorization"), Some("Bearer user"));
+    login("se/cret2");
+    let error = fault(open_with(&server, &options));
+    assert!(error.to_string().contains("status 400") && !format!("{error:?}").contains("cret2"), "{error}");
+    let basic = || vec![("WWW-Authenticate", "Basic realm=\"x\"".to_owned())];
+    let server = registry(noise(1000), move |_| Some(Reply::Status(401, basic(), String::new())));
+    let host = server.url("").replace("http://", "");
+    let config = format!(r#"{{"auths":{{"{host}":{{"identitytoken":"secret"}}}}}}"#);
+    std::fs::write(dir.path().join("config.json"), config).unwrap();
+    let error = fault(open_with(&server, &options));
+    assert!(error.to_string().contains("is an identity token"), "{error}");
+    assert!(!format!("{error:?}").contains("secret"), "{error:?}");
 }
 
 #[test]
@@ -274,12 +315,89 @@ fn a_platform_is_chosen_from_an_index() {
     assert!(error.hints()[0].contains("linux/amd64, linux/arm64"), "{:?}", error.hints());
 }
 
+/// Returns options with a cache in a folder, and the same offline.
+fn cached(dir: &Path) -> (RemoteOptions, RemoteOptions) {
+    let online = RemoteOptions { cache_dir: Some(dir.join("cache")), ..options_with(&[]) };
+    (online.clone(), RemoteOptions { is_offline: true, ..online })
+}
+
 #[test]
-fn offline_reading_needs_no_registry_and_says_so() {
-    let server = registry(noise(10), |_| None);
-    let options = RemoteOptions { is_offline: true, ..options_with(&[]) };
-    assert!(fault(open_with(&server, &options)).to_string().contains("--offline"));
+fn offline_reading_takes_manifests_and_blobs_from_the_cache() {
+    let dir = tempfile::tempdir().unwrap();
+    let (online, offline) = cached(dir.path());
+    let (blob, newer) = (noise(5 << 20), noise(70_000));
+    let manifests = [manifest_of(&blob), manifest_of(&newer)];
+    let described: Vec<_> = manifests.iter().map(|text| Descriptor::of(MANIFEST, text.as_bytes())).collect();
+    let index = |at: usize| serde_json::json!({"schemaVersion": 2, "manifests": [described[at]]}).to_string();
+    let (first, second) = (index(0), index(1));
+    let moved = Arc::new(AtomicBool::new(false));
+    let is_moved = Arc::clone(&moved);
+    let bytes = newer.clone();
+    let server = RangeServer::with(blob.clone(), move |request| {
+        let named =
+            manifests.iter().find(|text| request.path.ends_with(&Digest::of(text.as_bytes()).to_string()));
+        match (&*request.path, is_moved.load(Ordering::Relaxed)) {
+            (path, false) if path.ends_with("/v1") => json(first.clone()),
+            (path, true) if path.ends_with("/v1") => json(second.clone()),
+            _ => named.map_or(Reply::Right, |text| json(text.clone())),
+        }
+    });
+    let error = fault(open_with(&server, &offline));
+    assert!(error.to_string().contains("the manifest v1 is not in the cache"), "{error}");
+    assert_eq!((error.kind(), server.requests().len()), (ErrorKind::Failed, 0));
+    let mut byte = [0];
+    let image = open_with(&server, &online).unwrap();
+    let layer = image.layers[0].open().unwrap();
+    layer.read_exact_at(2_500_000, &mut byte).unwrap();
+    // A manifest named by its digest is not requested again, a tag is.
+    server.forget();
+    open_with(&server, &online).unwrap();
+    assert_eq!(server.requests().iter().map(|it| &*it.path).collect::<Vec<_>>(), ["/v2/a/b/manifests/v1"]);
+    server.forget();
+    let image = open_with(&server, &offline).unwrap();
+    let layer = image.layers[0].open().unwrap();
+    layer.read_exact_at(2_500_000, &mut byte).unwrap();
+    assert_eq!(byte[0], blob[2_500_000]);
+    let error = layer.read_exact_at(1_500_000, &mut byte).unwrap_err();
+    assert!(error.to_string().contains("--offline"), "{error}");
+    let digest = image.digest.unwrap();
+    let pinned = |digest: &Digest| {
+        let OciPlace::Registry(mut place) = place(&server) else { panic!() };
+        place.pin = Pin::Digest(digest.clone());
+        OciImage::open(&OciPlace::Registry(place), &offline, true)
+    };
+    assert_eq!(pinned(&digest).unwrap().digest, Some(digest));
+    assert!(fault(pinned(&Digest::of(b""))).to_string().contains(&Digest::of(b"").to_string()));
     assert_eq!(server.requests().len(), 0);
+    // A tag leads to what it led to last; the blob of that was not read.
+    moved.store(true, Ordering::Relaxed);
+    open_with(&server, &online).unwrap();
+    server.forget();
+    let image = open_with(&server, &offline).unwrap();
+    let error = fault(image.layers[0].open());
+    let blob = format!("blob {}", Digest::of(&bytes));
+    assert!(error.to_string().contains(&blob) && error.to_string().contains("cache"), "{error}");
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn a_damaged_manifest_in_the_cache_is_not_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let (online, offline) = cached(dir.path());
+    let server = registry(noise(1000), |_| None);
+    open_with(&server, &online).unwrap();
+    open_with(&server, &offline).unwrap();
+    for entry in std::fs::read_dir(dir.path().join("cache")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        // The lock is empty.
+        let Some(last) = bytes.last_mut() else { continue };
+        *last ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+    }
+    assert!(fault(open_with(&server, &offline)).to_string().contains("not in the cache"));
+    open_with(&server, &online).unwrap();
+    open_with(&server, &offline).unwrap();
 }
 
 #[test]

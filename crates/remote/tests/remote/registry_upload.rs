@@ -120,9 +120,10 @@ fn long_blobs_are_sent_in_chunks_that_are_resumed() {
 fn configuration_and_manifest_follow_the_layers() {
     let (server, registry) = serve(Registry::default());
     let layer = Descriptor::of("application/vnd.erofs", b"layer");
-    let digest = target(&server)
-        .put_image(b"{}", |config| Manifest::new(config, vec![layer.clone()], BTreeMap::new()))
-        .unwrap();
+    let target = target(&server);
+    let manifest = |config| Manifest::new(config, vec![layer.clone()], BTreeMap::new());
+    let image = target.put_manifest(b"{}", manifest).unwrap();
+    let digest = target.put_named(image).unwrap();
     let registry = registry.lock().unwrap();
     let manifest = &registry.manifests["v1"];
     assert_eq!(Digest::of(manifest), digest);
