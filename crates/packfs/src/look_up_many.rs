@@ -21,13 +21,11 @@ impl Opened {
     ///
     /// Errors: `Cancelled`.
     pub fn files_at(&self, paths: &[ImagePath], progress: &dyn Progress) -> Result<Vec<Result<Wanted>>> {
-        let mut by_dir: HashMap<ImagePath, Vec<usize>> = HashMap::new();
+        let mut by_dir: HashMap<&[u8], Vec<usize>> = HashMap::new();
         for (index, path) in paths.iter().enumerate() {
-            let mut dir = path.clone();
-            dir.pop();
-            by_dir.entry(dir).or_default().push(index);
+            by_dir.entry(parts(path).0).or_default().push(index);
         }
-        let by_dir: Vec<(ImagePath, Vec<usize>)> = by_dir.into_iter().collect();
+        let by_dir: Vec<(&[u8], Vec<usize>)> = by_dir.into_iter().collect();
         let found: Vec<OnceLock<Result<Wanted>>> = paths.iter().map(|_| OnceLock::new()).collect();
         let one = |index: usize| {
             let (dir, wanted) = &by_dir[index];
@@ -48,29 +46,34 @@ impl Opened {
     /// search of a single path.
     fn find_listed(
         &self,
-        dir: &ImagePath,
+        dir: &[u8],
         wanted: &[usize],
         paths: &[ImagePath],
         found: &[OnceLock<Result<Wanted>>],
     ) {
-        let mut left: HashMap<&[u8], Vec<usize>> = HashMap::with_capacity(wanted.len());
-        for &index in wanted {
-            let Some(name) = paths[index].file_name() else { return };
-            left.entry(name.as_bytes()).or_default().push(index);
-        }
-        let Ok(dir) = self.dir_at(dir) else { return };
+        // Of equal paths the last one is found here.
+        let mut left: HashMap<&[u8], usize> =
+            wanted.iter().map(|&index| (parts(&paths[index]).1, index)).collect();
+        let Ok(dir) = ImagePath::parse(dir).and_then(|dir| self.dir_at(dir)) else { return };
         let mut entries = wanted.len().saturating_mul(ENTRIES_A_NAME);
         let _ = self.volume().read_dir(dir, DirCursor::default(), &mut |entry, _| {
-            if let Some(indexes) = left.remove(&entry.name[..])
+            if let Some(index) = left.remove(&entry.name[..])
                 && let Ok(inode) = self.volume().inode(entry.id)
                 && let InodeKind::File { len } = inode.kind
             {
-                for index in indexes {
-                    let _ = found[index].set(Ok(Wanted { id: entry.id, len }));
-                }
+                let _ = found[index].set(Ok(Wanted { id: entry.id, len }));
             }
             entries -= 1;
             if left.is_empty() || entries == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
+    }
+}
+
+/// Splits a path into its directory and its name.
+fn parts(path: &ImagePath) -> (&[u8], &[u8]) {
+    let path = path.as_bytes();
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (&[], path),
     }
 }

@@ -25,7 +25,7 @@ fn content(number: usize) -> Vec<u8> {
 }
 
 fn range(image: &Opened, path: &str, range: std::ops::Range<u64>) -> FileRange {
-    image.file_range(image.file_at(path).unwrap(), range)
+    FileRange::new(image.file_at(path).unwrap(), range)
 }
 
 /// Reads ranges into memory of their lengths.
