@@ -142,12 +142,11 @@ pub fn read<'py>(
         ranges.push(range);
         errors.push(error);
     }
-    let lens: Vec<usize> =
-        ranges
-            .iter()
-            .map(|range| usize::try_from(range.bytes()))
-            .collect::<Result<_, _>>()
-            .map_err(|_| PyOverflowError::new_err("a range is longer than the address space"))?;
+    let lens: Vec<usize> = ranges
+        .iter()
+        .map(|range| usize::try_from(range.bytes()))
+        .collect::<Result<_, _>>()
+        .map_err(|_| PyOverflowError::new_err("a range is longer than the address space"))?;
     let (objects, outcome) =
         filled(py, lens.into_iter(), |targets| opened.read_ranges(&ranges, targets, &signals))?;
     let failed = outcome.map_err(|error| signals.exception(&error))?;
