@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Trains a small net on the same images in four packings, in turn in each round, and prints a table.
+"""Trains a small net on the same images in five packings, in turn in each round, and prints a table.
 
     python3 training.py FOLDER [--samples 20000] [--batch 64] [--workers 2] [--rounds 3] [--cold]
 
-FOLDER gets the images, made up if it is empty: `tree` (an image folder), `tree.sqfs`, `shards` (tars for WebDataset),
-and `tree.lmdb`. Each packing trains in a process of its own for two epochs; --cold drops the page cache of the machine
+FOLDER gets the images, made up if it is empty: `tree` (an image folder), `tree.sqfs`, `tree.erofs`, `shards` (tars for
+WebDataset), and `tree.lmdb`. Each packing trains in a process of its own for two epochs; --cold drops the page cache of the machine
 before the first, which needs root. Start-up is the time from importing the packing's library to the first batch; memory is the
 peak of the proportional sizes of the process and its workers. Packings whose library is missing are left out by name.
 """
@@ -26,7 +26,13 @@ import time
 CLASSES = 10
 SIDE = 64
 SHARD = 500
-PACKINGS = {"packfs": "packfs", "ImageFolder": None, "WebDataset": "webdataset", "LMDB": "lmdb"}
+PACKINGS = {
+    "packfs, SquashFS": "packfs",
+    "packfs, EROFS": "packfs",
+    "ImageFolder": None,
+    "WebDataset": "webdataset",
+    "LMDB": "lmdb",
+}
 
 
 def make(folder, samples):
@@ -45,6 +51,7 @@ def make(folder, samples):
         Image.blend(plain, noise, 0.5).save(path, quality=90)
         names.append((path, kind))
     packfs.pack(tree, folder / "tree.sqfs", codec="zstd:3", verify=False)
+    packfs.pack(tree, folder / "tree.erofs", codec="zstd:3", verify=False)
     rng.shuffle(names)
     (folder / "shards").mkdir()
     for start in range(0, samples, SHARD):
@@ -118,10 +125,11 @@ def loader(packing, folder, batch, workers):
     """Returns a DataLoader of shuffled batches."""
     from torch.utils.data import DataLoader
 
-    if packing == "packfs":
+    if packing.startswith("packfs"):
         from packfs.torch import PackfsDataset, WindowSampler
 
-        data = PackfsDataset(folder / "tree.sqfs", suffixes=(".jpg",), transform=decode, labels=True)
+        image = "tree.erofs" if packing.endswith("EROFS") else "tree.sqfs"
+        data = PackfsDataset(folder / image, suffixes=(".jpg",), transform=decode, labels=True)
         order = WindowSampler(data.disk_order(), window=4096, seed=1)
         return DataLoader(data, batch_size=batch, sampler=order, num_workers=workers)
     if packing == "WebDataset":

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// A file as an argument names it.
 pub enum FileArg {
     Path(PathBuf),
-    /// Path and inode of a file that was listed.
+    /// Inode of a file that was listed, and its path if that is known.
     Known(PathBuf, Wanted),
 }
 
@@ -30,6 +30,9 @@ impl<'py> FromPyObject<'_, 'py> for FileArg {
             if let InodeKind::File { len } = kind {
                 return Ok(FileArg::Known(entry.path().into(), Wanted { id, len }));
             }
+        }
+        if let Ok((id, len)) = object.extract() {
+            return Ok(FileArg::Known(PathBuf::new(), Wanted { id: InodeId(id), len }));
         }
         Ok(FileArg::Path(object.extract()?))
     }
