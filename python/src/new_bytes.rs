@@ -4,7 +4,7 @@
 
 use packfs::read::RangeTarget;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -137,7 +137,7 @@ pub fn read<'py>(
 ///
 /// As with `readinto` of the files of Python, no other thread may use the buffer meanwhile.
 ///
-/// Errors: `BufferError` if the buffer is read-only, or in pieces; those of `fill`.
+/// Errors: `TypeError` if the buffer is read-only, or in pieces; those of `fill`.
 pub fn read_into(
     py: Python<'_>,
     buffer: &Bound<'_, PyAny>,
@@ -145,7 +145,7 @@ pub fn read_into(
 ) -> PyResult<usize> {
     let buffer = PyBuffer::<u8>::get(buffer)?;
     if buffer.readonly() || !buffer.is_c_contiguous() {
-        return Err(PyBufferError::new_err("a writable, contiguous buffer is needed"));
+        return Err(PyTypeError::new_err("a writable, contiguous buffer is needed"));
     }
     if buffer.len_bytes() == 0 {
         return Ok(0);
