@@ -18,7 +18,8 @@ Usage: cargo xtask python [--wheel [--target TARGET]] [--python PROGRAM] [--with
 
 Builds a wheel in target/python/wheels, and without --wheel installs it in the virtual environment
 target/python/venv, and runs python/tests. Fetches maturin, pytest, fsspec, and mypy from PyPI if the
-environment lacks them, and with --target zig. mypy checks the types of the package, and compares its stubs with the native part.";
+environment lacks them, and zig with --target. mypy checks the types of the package, and compares
+its stubs with the native part.";
 
 /// Packages of PyPI: what builds the wheel, and what its tests need.
 const TOOLS: [&str; 4] = ["maturin==1.16.0", "pytest>=8,<10", "fsspec==2026.9.0", "mypy==2.4.1"];
