@@ -71,9 +71,18 @@ def main():
         image.read(chosen[0])
         return [image.read(chosen[0]) for _ in range(1000)]
 
-    def sequential(image):
+    def sequential(size):
+        def read(image):
+            with image.open(longest) as file:
+                while file.read(size):
+                    pass
+
+        return lambda: opened(read)
+
+    def refill(image):
+        buffer = bytearray(1 << 20)
         with image.open(longest) as file:
-            while file.read(1 << 20):
+            while file.readinto(buffer):
                 pass
 
     slow = rival(args.image)
@@ -81,7 +90,9 @@ def main():
         "read_many": lambda: opened(lambda image: image.read_many(chosen)),
         "read, one after the other": lambda: opened(lambda image: [image.read(name) for name in chosen]),
         "read of one decoded file, 1000 times": lambda: opened(latency),
-        "longest file, 1 MiB at a time": lambda: opened(sequential),
+        "longest file, 64 KiB at a time": sequential(64 << 10),
+        "longest file, 1 MiB at a time": sequential(1 << 20),
+        "longest file, readinto() of 1 MiB": lambda: opened(refill),
     }
     if slow:
         rows["PySquashfsImage"] = lambda: timed(lambda: slow(chosen))
@@ -99,10 +110,10 @@ def main():
     if args.rust:
 
         def rust():
-            done = subprocess.run([args.rust, args.image], input="\n".join(chosen), text=True, check=True, capture_output=True)
+            done = subprocess.run([args.rust, args.image, "2"], input="\n".join(chosen), text=True, check=True, capture_output=True)
             return float(done.stdout.split()[-2]) / 1000, None
 
-        rows["library in Rust, in disk order"] = rust
+        rows["read_many, library in Rust"] = rust
     times = {name: [] for name in rows}
     for _ in range(args.rounds):
         for name, run in rows.items():

@@ -323,10 +323,10 @@ class File(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         """Fills a buffer from the position; returns the number of bytes."""
-        view = memoryview(buffer).cast("B")
-        data = self.read(len(view))
-        view[: len(data)] = data
-        return len(data)
+        self._check()
+        count = self._raw.read_into(self._at, memoryview(buffer).cast("B"))
+        self._at += count
+        return count
 
     readinto1 = readinto
 

@@ -30,7 +30,7 @@ class PackfsDataset:
     open_options: options of packfs.open().
 
     The DataLoader requests a batch by __getitems__(), which decodes all of it at once. Samples are held as one string
-    of bytes, so that workers of a fork share it.
+    of bytes and arrays of numbers, so that workers of a fork share them. The image must not be replaced meanwhile.
     """
 
     def __init__(
@@ -49,9 +49,14 @@ class PackfsDataset:
         self._opened: Image | None = None
         self.transform = transform
         self.root = root.strip("/")
+        # Inodes and lengths of what was found: samples need not be searched by their paths.
+        self._ids, self._sizes = array("Q"), array("Q")
         if paths is None:
-            found = (entry.path for entry in self.image.find(self.root) if entry.is_file())
+            found = {entry.path: entry for entry in self.image.find(self.root) if entry.is_file()}
             paths = sorted(found if suffixes is None else filter(_ends(suffixes), found))
+            self._ids.extend(found[path].st_ino for path in paths)
+            self._sizes.extend(found[path].st_size for path in paths)
+        paths = list(paths)
         encoded = [os.fsencode(path) for path in paths]
         self._names = b"".join(encoded)
         self._ends = array("Q")
@@ -63,7 +68,7 @@ class PackfsDataset:
         self.classes: list[str] = []
         self._labels = array("L")
         if labels:
-            classes = [self._class_of(path) for path in self.paths]
+            classes = [self._class_of(path) for path in paths]
             self.classes = sorted(set(classes))
             numbers = {name: number for number, name in enumerate(self.classes)}
             self._labels.extend(numbers[name] for name in classes)
@@ -98,7 +103,7 @@ class PackfsDataset:
 
     def disk_order(self) -> list[int]:
         """Returns the indices of all samples in the order of their data in the image."""
-        places = self.image.positions(self.paths)
+        places = self.image._raw.positions(self._files(range(len(self))))
         return sorted(range(len(self)), key=places.__getitem__)
 
     def __len__(self) -> int:
@@ -109,12 +114,25 @@ class PackfsDataset:
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         """Returns the samples of a batch, decoded together, in the order of indices."""
-        contents: Iterable[Any] = self.image.read_many([self.path(index) for index in indices])
+        contents: Iterable[Any] = self._read(indices)
         if self.transform is not None:
             contents = map(self.transform, contents)
         if not self._labels:
             return list(contents)
         return [(sample, self._labels[index]) for sample, index in zip(contents, indices)]
+
+    def _files(self, indices: Iterable[int]) -> list[Any]:
+        """Returns samples as the image takes them."""
+        if self._ids:
+            return [(self._ids[index], self._sizes[index]) for index in indices]
+        return [self.path(index) for index in indices]
+
+    def _read(self, indices: Sequence[int]) -> list[Any]:
+        try:
+            return self.image._raw.read_many(self._files(indices), [], False)
+        except OSError:
+            # Reading by path names the file in its message.
+            return self.image.read_many([self.path(index) for index in indices])
 
 
 def _ends(suffixes: Sequence[str]) -> Callable[[str], bool]:

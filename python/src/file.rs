@@ -2,6 +2,7 @@
 
 use crate::errors::exception;
 use crate::many::FileArg;
+use crate::new_bytes;
 use crate::session::{Held, Sessions};
 use arc_swap::ArcSwap;
 use packfs::{FileReader, InodeId};
@@ -58,9 +59,15 @@ impl RawFile {
         let reader = self.reader(py)?;
         let reader = reader.get()?;
         let len = usize::try_from(len.min(self.len.saturating_sub(offset)))?;
-        PyBytes::new_with(py, len, |memory| {
-            let read = py.detach(|| reader.read_at(offset, memory));
-            read.map(|_| ()).map_err(|error| exception(&error))
-        })
+        new_bytes::read(py, len, |bytes| reader.read_at(offset, bytes).map_err(|error| exception(&error)))
+    }
+
+    /// Fills a buffer of bytes from `offset`; returns the number of bytes, fewer only at the end of
+    /// the file.
+    fn read_into(&self, py: Python<'_>, offset: u64, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let reader = self.reader(py)?;
+        let reader = reader.get()?;
+        let fill = |bytes: &mut [u8]| reader.read_at(offset, bytes).map_err(|error| exception(&error));
+        new_bytes::read_into(py, buffer, fill)
     }
 }

@@ -5,6 +5,7 @@ use crate::errors::exception;
 use crate::file::RawFile;
 use crate::given::Given;
 use crate::many::{self, Bounds, FileArg, image_path, inode, range_within};
+use crate::new_bytes;
 use crate::place::Place;
 use crate::session::{Session, Sessions};
 use crate::watch::Signals;
@@ -150,9 +151,9 @@ impl RawImage {
         })?;
         let len = usize::try_from(range.end - range.start)
             .map_err(|_| PyMemoryError::new_err(format!("{} bytes", range.end - range.start)))?;
-        PyBytes::new_with(py, len, |memory| {
-            let read = py.detach(|| opened.open_id(wanted.id)?.read_at(range.start, memory));
-            read.map(|_| ()).map_err(|error| exception(&error.at(format!("{:?}", file.path()))))
+        new_bytes::read(py, len, |bytes| {
+            let read = opened.open_id(wanted.id).and_then(|reader| reader.read_at(range.start, bytes));
+            read.map_err(|error| exception(&error.at(format!("{:?}", file.path()))))
         })
     }
 

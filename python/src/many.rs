@@ -4,22 +4,18 @@ use crate::errors::exception;
 use crate::new_bytes::filled;
 use crate::session::Session;
 use crate::watch::Signals;
-use packfs::read::{FileRange, Wanted, spread};
+use packfs::read::{FileRange, Wanted};
 use packfs::{ImagePath, InodeId, InodeKind, Opened, Result};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-
-/// Files that a thread looks up at a time.
-const LOOK_UPS: usize = 64;
 
 /// A file as an argument names it.
 pub enum FileArg {
     Path(PathBuf),
-    /// Path and inode of a file that was listed.
+    /// Inode of a file that was listed, and its path if that is known.
     Known(PathBuf, Wanted),
 }
 
@@ -34,6 +30,9 @@ impl<'py> FromPyObject<'_, 'py> for FileArg {
             if let InodeKind::File { len } = kind {
                 return Ok(FileArg::Known(entry.path().into(), Wanted { id, len }));
             }
+        }
+        if let Ok((id, len)) = object.extract() {
+            return Ok(FileArg::Known(PathBuf::new(), Wanted { id: InodeId(id), len }));
         }
         Ok(FileArg::Path(object.extract()?))
     }
@@ -86,49 +85,31 @@ pub fn range_within(bounds: Bounds, len: u64) -> Range<u64> {
 
 /// Returns the place of the first byte of each file; 0 for empty files and holes.
 pub fn positions(opened: &Opened, files: &[FileArg], signals: &Signals) -> PyResult<Vec<u64>> {
-    let reads = look_up(opened, files, &[], signals)?;
-    reads.into_iter().map(|read| read.map(|read| read.position())).collect()
+    let found = look_up(opened, files, signals)?.into_iter();
+    let ranges: Vec<FileRange> =
+        found.map(|file| file.map(|file| FileRange::new(file, 0..file.len))).collect::<PyResult<_>>()?;
+    opened.positions(&ranges, signals).map_err(|error| signals.exception(&error))
 }
 
-/// Returns the path of a file that is not listed yet.
-fn unlisted(file: &FileArg) -> Option<PyResult<ImagePath>> {
-    match file {
-        FileArg::Path(path) => Some(image_path(path)),
-        FileArg::Known(..) => None,
+/// Finds files.
+fn look_up(opened: &Opened, files: &[FileArg], signals: &Signals) -> PyResult<Vec<PyResult<Wanted>>> {
+    let (mut paths, mut known) = (Vec::new(), Vec::with_capacity(files.len()));
+    for file in files {
+        known.push(match file {
+            FileArg::Known(_, wanted) => Some(Ok(*wanted)),
+            FileArg::Path(path) => match image_path(path) {
+                Ok(path) => {
+                    paths.push(path);
+                    None
+                }
+                Err(error) => Some(Err(error)),
+            },
+        });
     }
-}
-
-/// Finds files, and the places of their ranges.
-fn look_up(
-    opened: &Opened,
-    files: &[FileArg],
-    bounds: &[Bounds],
-    signals: &Signals,
-) -> PyResult<Vec<PyResult<FileRange>>> {
-    let parsed: Vec<Option<PyResult<ImagePath>>> = files.iter().map(unlisted).collect();
-    let paths: Vec<ImagePath> = parsed.iter().flatten().flatten().cloned().collect();
     let found = opened.files_at(&paths, signals).map_err(|error| signals.exception(&error))?;
-    let mut found = found.into_iter();
-    let found = files.iter().zip(parsed).map(|(file, path)| match (file, path) {
-        (FileArg::Known(_, wanted), _) => Ok(*wanted),
-        (_, Some(Err(error))) => Err(error),
-        _ => {
-            let found = found.next().unwrap_or_else(|| Err(packfs::Error::cancelled()));
-            found.map_err(|error| exception(&error))
-        }
-    });
-    let found: Vec<PyResult<Wanted>> = found.collect();
-    let places: Vec<OnceLock<FileRange>> = files.iter().map(|_| OnceLock::new()).collect();
-    let one = |index: usize| {
-        if let Ok(wanted) = &found[index] {
-            let range = range_within(bounds.get(index).copied().unwrap_or_default(), wanted.len);
-            let _ = places[index].set(opened.file_range(*wanted, range));
-        }
-    };
-    spread(files.len(), LOOK_UPS, opened.engine().jobs(), signals, &one)
-        .map_err(|error| signals.exception(&error))?;
-    let places = places.into_iter().map(|place| place.into_inner().unwrap_or_else(FileRange::empty));
-    Ok(found.into_iter().zip(places).map(|(found, place)| found.map(|_| place)).collect())
+    let mut found = found.into_iter().map(|found| found.map_err(|error| exception(&error)));
+    let next = |known: Option<PyResult<Wanted>>| known.or_else(|| found.next());
+    Ok(known.into_iter().filter_map(next).collect())
 }
 
 /// Reads ranges of files; `bounds` is empty for all of each. With `keeps_errors`, the exceptions of
@@ -145,31 +126,32 @@ pub fn read<'py>(
         return Err(PyValueError::new_err(format!("cannot match {found}")));
     }
     let (opened, signals) = (session.opened()?, Signals::new());
-    let mut reads = Vec::new();
-    let mut errors: Vec<Option<PyErr>> = Vec::new();
     let found = py.detach(|| {
-        let found = look_up(opened, files, bounds, &signals)?;
-        let wanted: Vec<Wanted> = found.iter().flatten().map(FileRange::file).collect();
+        let found = look_up(opened, files, &signals)?;
+        let wanted: Vec<Wanted> = found.iter().flatten().copied().collect();
         opened.check_len(&wanted).map_err(|error| exception(&error))?;
         PyResult::Ok(found)
     })?;
-    for found in found {
-        let (read, error) = match found {
-            Ok(read) => (read, None),
+    let (mut ranges, mut errors) = (Vec::with_capacity(files.len()), Vec::with_capacity(files.len()));
+    for (index, found) in found.into_iter().enumerate() {
+        let (range, error) = match found {
+            Ok(file) => {
+                let bounds = bounds.get(index).copied().unwrap_or_default();
+                (FileRange::new(file, range_within(bounds, file.len)), None)
+            }
             Err(error) if keeps_errors => (FileRange::empty(), Some(error)),
             Err(error) => return Err(error),
         };
-        reads.push(read);
+        ranges.push(range);
         errors.push(error);
     }
-    let lens: Vec<usize> =
-        reads
-            .iter()
-            .map(|read| usize::try_from(read.bytes()))
-            .collect::<Result<_, _>>()
-            .map_err(|_| PyOverflowError::new_err("a range is longer than the address space"))?;
+    let lens: Vec<usize> = ranges
+        .iter()
+        .map(|range| usize::try_from(range.bytes()))
+        .collect::<Result<_, _>>()
+        .map_err(|_| PyOverflowError::new_err("a range is longer than the address space"))?;
     let (objects, outcome) =
-        filled(py, lens.into_iter(), |targets| opened.read_ranges(&reads, targets, &signals))?;
+        filled(py, lens.into_iter(), |targets| opened.read_ranges(&ranges, targets, &signals))?;
     let failed = outcome.map_err(|error| signals.exception(&error))?;
     for (index, error) in failed {
         let error = exception(&error.at(format!("{:?}", files[index].path())));
@@ -178,12 +160,9 @@ pub fn read<'py>(
         }
         errors[index] = Some(error);
     }
-    let list = PyList::empty(py);
-    for (object, error) in objects.into_iter().zip(errors) {
-        match error {
-            None => list.append(object)?,
-            Some(error) => list.append(error.into_value(py))?,
-        }
-    }
-    Ok(list)
+    let outcomes = objects.into_iter().zip(errors).map(|(object, error)| match error {
+        None => object.into_any(),
+        Some(error) => error.into_value(py).into_bound(py).into_any(),
+    });
+    PyList::new(py, outcomes)
 }

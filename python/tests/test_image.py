@@ -148,7 +148,14 @@ def test_files_are_those_of_io(image, tree):
     assert ours.readlines(1000) == theirs.readlines(1000)
     buffers = bytearray(50_000), bytearray(50_000)
     assert ours.readinto(buffers[0]) == theirs.readinto(buffers[1]) and buffers[0] == buffers[1]
+    shorts = memoryview(bytearray(998)).cast("h")
+    assert ours.readinto(shorts) == 998 and shorts.tobytes() == theirs.read(998)
+    for wrong in (bytes(9), memoryview(bytearray(9))[::2], 9):
+        with pytest.raises(TypeError):
+            ours.readinto(wrong)
+    assert ours.tell() == theirs.tell() and ours.readinto(bytearray()) == 0
     assert ours.read() == theirs.read() and ours.read(1) == b""
+    assert ours.readinto(buffers[0]) == 0
     assert ours.read_at(3, 4) == b"e 0 " and ours.peek() == b""
     for wrong in (lambda: ours.seek(-1), lambda: ours.write(b"x")):
         with pytest.raises(OSError):

@@ -1,6 +1,7 @@
 """Data sets and samplers; with PyTorch where it is installed."""
 
 import pickle
+import random
 
 import packfs
 import pytest
@@ -37,6 +38,20 @@ def test_opens_the_image_when_it_reads(photos):
     assert data._opened is None
     again = pickle.loads(pickle.dumps(data))
     assert again[0] == b"x" and len(pickle.dumps(again)) < 10_000
+
+
+def test_an_error_names_the_sample(tmp_path):
+    chance = random.Random(1)
+    path = tmp_path / "a.sqfs"
+    packfs.pack({f"{n}.bin": bytes(chance.choices(b"abcd", k=200_000)) for n in range(4)}, path, codec="gzip:1")
+    image = bytearray(path.read_bytes())
+    data = PackfsDataset(path)
+    place = packfs.open(path).positions(["2.bin"])[0]
+    image[place : place + 200] = bytes(200)
+    path.write_bytes(image)
+    assert data[1] == packfs.open(path).read("1.bin")
+    with pytest.raises(packfs.CorruptImage, match="2.bin"):
+        data[2]
 
 
 def test_order_is_that_of_the_data(photos):

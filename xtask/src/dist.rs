@@ -42,6 +42,16 @@ const FILES: [&str; 5] = ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE-A
 /// Shells with completions, and the names of their files.
 const SHELLS: [(&str, &str); 3] = [("bash", "packfs.bash"), ("zsh", "_packfs"), ("fish", "packfs.fish")];
 
+/// Builds the static program of a target; fetches what is missing.
+pub fn program(target: &str) -> Result<PathBuf> {
+    Builder { build_std: false, zig: Some(true), fetch: true }.build(target)
+}
+
+/// Returns a `PATH` on which zig is, after a build by it.
+pub fn zig_path() -> Result<std::ffi::OsString> {
+    tools::zig_path().ok_or_else(|| Failure::new("zig is missing"))
+}
+
 pub fn run(mut args: args::Args) -> Result<()> {
     if args.switch("--source") {
         args.finish_empty()?;

@@ -4,19 +4,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::{Failure, Result};
-use crate::{args, metadata, shell, workspace};
+use crate::{args, dist, metadata, shell, workspace};
 
 pub const HELP: &str = "\
-Usage: cargo xtask python [--wheel] [--python PROGRAM] [--with PACKAGES]
+Usage: cargo xtask python [--wheel [--target TARGET]] [--python PROGRAM] [--with PACKAGES]
 
   --wheel           build an optimized wheel, with the program packfs in it, and run no tests
+  --target TARGET   build it by zig for other machines: x86_64-unknown-linux-gnu (glibc 2.17 and
+                    newer), x86_64-unknown-linux-musl, or aarch64-unknown-linux-musl
   --python PROGRAM  Python 3.11 or newer with the module venv (default: python3)
   --with PACKAGES   packages of PyPI for further tests, separated by commas, such as
                     numpy,pandas,pyarrow,zarr,torch
 
 Builds a wheel in target/python/wheels, and without --wheel installs it in the virtual environment
 target/python/venv, and runs python/tests. Fetches maturin, pytest, fsspec, and mypy from PyPI if the
-environment lacks them. mypy checks the types of the package, and compares its stubs with the native part.";
+environment lacks them, and zig with --target. mypy checks the types of the package, and compares
+its stubs with the native part.";
 
 /// Packages of PyPI: what builds the wheel, and what its tests need.
 const TOOLS: [&str; 4] = ["maturin==1.16.0", "pytest>=8,<10", "fsspec==2026.9.0", "mypy==2.4.1"];
@@ -26,6 +29,10 @@ const PROBE: &str = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3
 
 pub fn run(mut args: args::Args) -> Result<()> {
     let is_wheel = args.switch("--wheel");
+    let target = args.option("--target")?;
+    if target.is_some() && !is_wheel {
+        return Err(Failure::usage("--target needs --wheel"));
+    }
     let python = args.option("--python")?.unwrap_or_else(|| "python3".to_owned());
     let with = args.option("--with")?.unwrap_or_default();
     args.finish_empty()?;
@@ -34,7 +41,10 @@ pub fn run(mut args: args::Args) -> Result<()> {
         Err(missing) => return Err(Failure::new(missing)),
     };
     if is_wheel {
-        let wheel = venv.build_wheel(true)?;
+        let wheel = match target {
+            Some(target) => venv.build_wheel_for(&target)?,
+            None => venv.build_wheel(true)?,
+        };
         println!("{}", wheel.display());
         return Ok(());
     }
@@ -83,34 +93,53 @@ impl Venv {
     /// Builds a wheel; an optimized one holds the program packfs, any other one if it was built
     /// before.
     fn build_wheel(&self, is_optimized: bool) -> Result<PathBuf> {
-        let (target, folder) = (workspace::target(), workspace::root().join("python"));
-        let scripts = folder.join("packfs.data/scripts");
-        workspace::make_dir(&scripts)?;
+        let target = workspace::target();
         let profile = if is_optimized { "release" } else { "debug" };
         if is_optimized {
             let mut cargo = metadata::cargo();
             cargo.args(["build", "--release", "--locked", "--package", "packfs-cli", "--bin", "packfs"]);
             shell::run(cargo.arg("--no-default-features").current_dir(workspace::root()))?;
         }
-        // Anything in the folder becomes a command.
-        let installed = scripts.join("packfs");
-        let _ = std::fs::remove_file(&installed);
-        let program = target.join(profile).join("packfs");
-        if program.is_file() {
-            std::fs::copy(&program, &installed).map_err(|error| Failure::io("copy", &program, error))?;
-        }
-        let wheels = target.join("python/wheels");
-        workspace::remove_dir(&wheels)?;
-        let mut maturin = Command::new(self.program("maturin"));
-        maturin.args(["build", "--quiet", "--interpreter"]).arg(self.program("python"));
-        maturin.args(["--profile", if is_optimized { "release" } else { "dev" }, "--out"]).arg(&wheels);
+        let mut maturin = self.maturin(&target.join(profile).join("packfs"))?;
+        maturin.args(["--profile", if is_optimized { "release" } else { "dev" }]);
         if !is_optimized {
             // Two formats are enough for the tests, and build in half of the time.
             maturin.arg("--no-default-features");
         }
-        maturin.env("CARGO_TARGET_DIR", &target).current_dir(&folder);
         shell::run(&mut maturin)?;
-        the_wheel(&wheels)
+        the_wheel(&wheels())
+    }
+
+    /// Builds an optimized wheel for other machines, with a static program.
+    fn build_wheel_for(&self, target: &str) -> Result<PathBuf> {
+        let arch = target.split('-').next().unwrap_or_default();
+        let program = dist::program(&format!("{arch}-unknown-linux-musl"))?;
+        let mut maturin = self.maturin(&program)?;
+        maturin.args(["--profile", "release", "--zig", "--target", target, "--compatibility"]);
+        maturin.arg(if target.ends_with("-musl") { "musllinux_1_2" } else { "manylinux2014" });
+        // Debug information and symbols would make half of the wheel.
+        maturin.env("PATH", dist::zig_path()?).env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+        shell::run(&mut maturin)?;
+        the_wheel(&wheels())
+    }
+
+    /// Returns the command that builds a wheel with a program, if that is there.
+    fn maturin(&self, program: &Path) -> Result<Command> {
+        let folder = workspace::root().join("python");
+        let scripts = folder.join("packfs.data/scripts");
+        workspace::make_dir(&scripts)?;
+        // Anything in the folder becomes a command.
+        let installed = scripts.join("packfs");
+        let _ = std::fs::remove_file(&installed);
+        if program.is_file() {
+            std::fs::copy(program, &installed).map_err(|error| Failure::io("copy", program, error))?;
+        }
+        workspace::remove_dir(&wheels())?;
+        let mut maturin = Command::new(self.program("maturin"));
+        maturin.args(["build", "--quiet", "--interpreter"]).arg(self.program("python"));
+        maturin.arg("--out").arg(wheels());
+        maturin.env("CARGO_TARGET_DIR", workspace::target()).current_dir(folder);
+        Ok(maturin)
     }
 
     fn test(&self) -> Result<()> {
@@ -138,6 +167,10 @@ impl Venv {
         shell::run(mypy("mypy").arg("--no-error-summary"))?;
         shell::run_quietly(mypy("mypy.stubtest").args(["--concise", "packfs._packfs"]))
     }
+}
+
+fn wheels() -> PathBuf {
+    workspace::target().join("python/wheels")
 }
 
 /// Returns the only wheel in a folder.

@@ -1,6 +1,6 @@
 //! The order of names in directories: readers that halve find only what stands in it.
 
-use crate::{DirCursor, DirEntry, InodeId, Volume};
+use crate::{InodeId, Volume};
 use packfs_core::{Error, Result, escaped};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -66,8 +66,8 @@ impl SortedDirs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&dir)
     }
 
-    /// Looks for a name among all entries of a directory, which `read` gives (see
-    /// [`Volume::read_dir`]), and remembers the directory if they are in order.
+    /// Looks for a name among all entries of a directory, which `read` gives, and remembers the
+    /// directory if they are in order.
     ///
     /// # Errors
     /// Passes on those of `read`, unless the name was found.
@@ -75,16 +75,17 @@ impl SortedDirs {
         &self,
         dir: InodeId,
         name: &[u8],
-        read: impl FnOnce(&mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>) -> Result<()>,
+        read: impl FnOnce(&mut dyn FnMut(&[u8], InodeId) -> ControlFlow<()>) -> Result<()>,
     ) -> Result<Option<InodeId>> {
         let (mut found, mut before, mut rises) = (None, Vec::new(), true);
-        let outcome = read(&mut |entry, _| {
-            if entry.name == name {
-                found = Some(entry.id);
+        let outcome = read(&mut |entry, id| {
+            if entry == name {
+                found = Some(id);
                 return ControlFlow::Break(());
             }
-            rises &= entry.name > before;
-            before = entry.name;
+            rises &= *entry > *before;
+            before.clear();
+            before.extend_from_slice(entry);
             ControlFlow::Continue(())
         });
         if found.is_some() {
@@ -102,14 +103,12 @@ impl SortedDirs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packfs_core::FileType;
 
     fn find(dirs: &SortedDirs, names: &[&str], wanted: &str) -> Option<InodeId> {
         dirs.find_among_all(InodeId(7), wanted.as_bytes(), |visit| {
             for (index, name) in names.iter().enumerate() {
                 let id = InodeId(index as u64);
-                let entry = DirEntry { name: name.as_bytes().to_vec(), id, file_type: FileType::File };
-                if visit(entry, DirCursor(0)).is_break() {
+                if visit(name.as_bytes(), id).is_break() {
                     break;
                 }
             }

@@ -9,27 +9,33 @@ use packfs_format::{ExtentFrom, InodeId};
 use packfs_read::{PieceSink, Wanted};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Bytes of whole files beyond which the cache is left alone.
 const CACHED_LEN_MAX: u64 = 16 << 20;
 /// Bytes that are worth a thread.
 const LEN_A_THREAD: u64 = 256 << 10;
+/// Ranges whose places a thread looks up at a time.
+const LOOK_UPS: usize = 64;
 /// Ranges that a thread reads at a time: neighbors share blocks.
 const READS: usize = 8;
 
-/// A range of a file to read, with its place in the image.
+/// A range of a file to read.
 #[derive(Clone, Debug)]
 pub struct FileRange {
     file: Wanted,
     range: Range<u64>,
-    place: (u64, u32),
 }
 
 impl FileRange {
+    /// Returns a range of a file, cut to its length.
+    pub fn new(file: Wanted, range: Range<u64>) -> Self {
+        FileRange { file, range: range.start.min(file.len)..range.end.min(file.len) }
+    }
+
     /// Returns the range of no file, which nothing is read for.
     pub fn empty() -> Self {
-        FileRange { file: Wanted { id: InodeId(0), len: 0 }, range: 0..0, place: (0, 0) }
+        FileRange::new(Wanted { id: InodeId(0), len: 0 }, 0..0)
     }
 
     /// Returns the file.
@@ -40,11 +46,6 @@ impl FileRange {
     /// Returns the length of the range in bytes.
     pub fn bytes(&self) -> u64 {
         self.range.end.saturating_sub(self.range.start)
-    }
-
-    /// Returns the offset of the block of the first byte in the image; 0 for holes.
-    pub fn position(&self) -> u64 {
-        self.place.0
     }
 
     fn is_whole(&self) -> bool {
@@ -112,21 +113,32 @@ pub fn spread(
 
 /// Many ranges at once.
 impl Opened {
-    /// Returns a range of a file, cut to its length, with its place in the image.
-    pub fn file_range(&self, file: Wanted, range: Range<u64>) -> FileRange {
-        let range = range.start.min(file.len)..range.end.min(file.len);
-        let first = range.start..range.end.min(range.start.saturating_add(1));
-        let mut place = (0, 0);
-        // A file that is damaged is the read's to report.
-        let _ = self.volume().extents(file.id, first, &mut |extent| {
-            place = match extent.from {
-                ExtentFrom::Hole => (0, 0),
-                ExtentFrom::Stored(at) => (at, 0),
-                ExtentFrom::Block { block, start } => (block.offset, start),
-            };
-            ControlFlow::Break(())
-        });
-        FileRange { file, range, place }
+    /// Returns the offset in the image of the first byte of each range, or of its block; 0 for
+    /// holes, and for what cannot be found.
+    ///
+    /// Errors: `Cancelled`.
+    pub fn positions(&self, ranges: &[FileRange], progress: &dyn Progress) -> Result<Vec<u64>> {
+        Ok(self.places(ranges, progress)?.into_iter().map(|(offset, _)| offset).collect())
+    }
+
+    /// Returns the block of the first byte of each range, and its place in the block.
+    fn places(&self, ranges: &[FileRange], progress: &dyn Progress) -> Result<Vec<(u64, u32)>> {
+        let places: Vec<OnceLock<(u64, u32)>> = ranges.iter().map(|_| OnceLock::new()).collect();
+        let one = |index: usize| {
+            let FileRange { file, range } = &ranges[index];
+            let first = range.start..range.end.min(range.start.saturating_add(1));
+            // A file that is damaged is the read's to report.
+            let _ = self.volume().extents(file.id, first, &mut |extent| {
+                let _ = places[index].set(match extent.from {
+                    ExtentFrom::Hole => (0, 0),
+                    ExtentFrom::Stored(at) => (at, 0),
+                    ExtentFrom::Block { block, start } => (block.offset, start),
+                });
+                ControlFlow::Break(())
+            });
+        };
+        spread(ranges.len(), LOOK_UPS, self.engine().jobs(), progress, &one)?;
+        Ok(places.into_iter().map(|place| place.into_inner().unwrap_or_default()).collect())
     }
 
     /// Refuses files that are longer together than the limits allow, or whose data is missing.
@@ -158,10 +170,11 @@ impl Opened {
         } else {
             let mut order: Vec<usize> =
                 (0..ranges.len()).filter(|&index| ranges[index].bytes() > 0).collect();
-            order.sort_by_key(|&index| ranges[index].place);
+            let places = self.places(ranges, progress)?;
+            order.sort_by_key(|&index| places[index]);
             let one = |at: usize| {
                 let index = order[at];
-                let FileRange { file, range, .. } = &ranges[index];
+                let FileRange { file, range } = &ranges[index];
                 let Some(target) = targets.get(index) else { return };
                 let mut read =
                     |memory: &mut [u8]| self.open_id(file.id)?.read_at(range.start, memory).map(drop);

@@ -15,6 +15,11 @@ fn image(folder: &std::path::Path) -> Opened {
     std::fs::write(source.join("long"), long).unwrap();
     std::fs::File::create(source.join("hole")).unwrap().set_len(1 << 20).unwrap();
     std::os::unix::fs::symlink("loop", source.join("loop")).unwrap();
+    std::fs::create_dir_all(source.join("deep/er/and")).unwrap();
+    for name in ["deep/er/and/leaf", "deep/er/twig", "deep/branch"] {
+        std::fs::write(source.join(name), name).unwrap();
+    }
+    std::os::unix::fs::symlink("deep/er", source.join("short")).unwrap();
     let path = folder.join("a.sqfs");
     packfs::pack(&source, &path).codec("lz4").run().unwrap();
     packfs::open(&path).unwrap()
@@ -25,7 +30,7 @@ fn content(number: usize) -> Vec<u8> {
 }
 
 fn range(image: &Opened, path: &str, range: std::ops::Range<u64>) -> FileRange {
-    image.file_range(image.file_at(path).unwrap(), range)
+    FileRange::new(image.file_at(path).unwrap(), range)
 }
 
 /// Reads ranges into memory of their lengths.
@@ -81,7 +86,10 @@ fn many_paths_are_found_as_single_ones_are() {
     let mut paths: Vec<String> = (0..200).rev().map(|number| format!("many/{number}")).collect();
     let odd =
         ["long", "long", "many", "many/none", "many/7/x", "none/7", "loop", "hole", "", "many/200", "many/3"];
-    paths.extend(odd.map(str::to_owned));
+    let deep = ["deep/er/and/leaf", "deep/er/twig", "deep/branch", "deep/er", "short/twig", "short/and/leaf"];
+    paths.extend(odd.into_iter().chain(deep).map(str::to_owned));
+    // Longer than what is searched together.
+    paths.push(format!("{}x", "many/".repeat(1000)));
     let parsed: Vec<_> =
         paths.iter().map(|path| packfs::ImagePath::parse(path.as_bytes()).unwrap()).collect();
     let found = image.files_at(&parsed, &Silent).unwrap();

@@ -14,7 +14,6 @@ use crate::rows::{At, Row};
 use packfs_codec::BlockRef;
 use packfs_codec::Decoders;
 use packfs_core::{Error, Progress, Result};
-use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -56,13 +55,8 @@ impl ReadEngine {
         first: &mut W,
         new_worker: &(dyn Fn() -> Result<W> + Sync),
     ) -> Result<()> {
-        // Of prefixes of one block the longest comes first: decoding that one is enough.
-        rows.sort_unstable_by_key(|row| {
-            let block = &row.block;
-            let stored = (block.offset, block.stored_len, block.algorithm);
-            let decoded = (Reverse(block.decoded_len), block.decodes_to);
-            (stored, block.zero_padded, decoded, row.start, row.file, row.offset)
-        });
+        // Stable, because threads have sorted what they looked up: runs in order are only merged.
+        rows.sort_by(Row::by_place);
         let stored_len: u64 = rows
             .chunk_by(|a, b| a.block.covers(&b.block))
             .fold(0, |len, rows| len.saturating_add(u64::from(rows[0].block.stored_len)));

@@ -9,6 +9,7 @@ use crate::piece_sink::PieceSink;
 use packfs_codec::BlockRef;
 use packfs_core::{Error, Progress, Result};
 use packfs_format::{Extent, ExtentFrom};
+use std::cmp::{Ordering, Reverse};
 use std::ops::{ControlFlow, Range};
 
 /// Most rows at a time.
@@ -34,6 +35,17 @@ pub(crate) struct Row {
 impl Row {
     pub(crate) fn stored(&self) -> Range<u64> {
         block::stored_range(&self.block)
+    }
+
+    /// Compares by stored position. Of prefixes of one block the longest comes first: decoding that
+    /// one is enough.
+    pub(crate) fn by_place(&self, other: &Row) -> Ordering {
+        let key = |row: &Row| {
+            let block = &row.block;
+            let stored = (block.stored_len, block.algorithm, block.zero_padded);
+            (stored, Reverse(block.decoded_len), block.decodes_to, row.start, row.file, row.offset)
+        };
+        self.block.offset.cmp(&other.block.offset).then_with(|| key(self).cmp(&key(other)))
     }
 }
 
@@ -148,6 +160,7 @@ impl ReadEngine {
             }
             share.next = file + 1;
         }
+        share.rows.sort_unstable_by(Row::by_place);
         share
     }
 

@@ -114,9 +114,9 @@ impl CramfsVolume {
     /// one, and only once it was seen.
     pub(crate) fn find_entry(&self, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         if !self.sorted_dirs.contains(id) {
-            return self
-                .sorted_dirs
-                .find_among_all(id, name, |visit| self.each_entry(id, DirCursor(0), visit));
+            return self.sorted_dirs.find_among_all(id, name, |visit| {
+                self.each_entry(id, DirCursor(0), &mut |entry, _| visit(&entry.name, entry.id))
+            });
         }
         let dir = self.raw_dir(id)?;
         let mut listing = self.listing(&dir, 0);

@@ -236,9 +236,9 @@ impl Reader {
         match self.find_by_halving(&raw, name) {
             Ok(None) if self.sorted_dirs.contains(dir) => Ok(None),
             Err(error) if error.kind() != ErrorKind::Corrupt => Err(error),
-            Ok(None) | Err(_) => {
-                self.sorted_dirs.find_among_all(dir, name, |visit| self.each_entry(dir, DirCursor(0), visit))
-            }
+            Ok(None) | Err(_) => self.sorted_dirs.find_among_all(dir, name, |visit| {
+                self.each_entry(dir, DirCursor(0), &mut |entry, _| visit(&entry.name, entry.id))
+            }),
             found => found,
         }
     }

@@ -9,10 +9,10 @@ use packfs_core::usize_of;
 use packfs_format::InodeId;
 use std::sync::{Mutex, PoisonError};
 
-/// Words between the first checkpoints of a file; one metadata block holds as many.
-pub(crate) const STRIDE: u64 = 2048;
-const POINTS_MAX: usize = 4096;
-const FILES_MAX: usize = 8;
+/// Words between the first checkpoints of a file: a walk over as many takes a microsecond.
+pub(crate) const STRIDE: u64 = 128;
+const POINTS_MAX: usize = 1024;
+const FILES_MAX: usize = 32;
 
 /// A word, and where its block's data starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

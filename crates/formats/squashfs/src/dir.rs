@@ -347,7 +347,15 @@ pub(crate) fn find_entry<R: Records>(records: &R, id: InodeId, name: &[u8]) -> R
             found => return found,
         }
     }
-    sorted_dirs.find_among_all(id, name, |visit| each_entry(records, id, DirCursor(0), visit))
+    sorted_dirs.find_among_all(id, name, |visit| {
+        let mut listing = listing(records, &dir)?;
+        while let Some(entry) = listing.next()? {
+            if visit(&listing.name, entry.id).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    })
 }
 
 fn find_by_index<R: Records>(
