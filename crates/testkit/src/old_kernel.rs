@@ -57,8 +57,8 @@ impl OldKernel {
         tars
     }
 
-    /// Has the kernel mount images, at most 26 with their devices and archives, and writes what is in
-    /// each to its archive, as busybox does: no extended attributes, whole seconds, no sockets.
+    /// Has the kernel mount images, at most 26 with their devices and archives, and writes what is
+    /// in each to its archive, as busybox does: no extended attributes, whole seconds, no sockets.
     ///
     /// The error is what the kernel printed, and the paths of images that it could not read.
     pub fn write_tars(&self, format: &str, disks: &[Disk<'_>]) -> Result<(), String> {

@@ -255,6 +255,8 @@ fn compressed_layers_are_read_by_their_chunks() {
         // As a whole, it is the same.
         fixture.run(["diff", &place, "rootfs", "-q"]).done();
     }
+    write_layers(&fixture.path("false"), &[(layer.clone(), &blob)], std::slice::from_ref(&layer.digest));
+    fixture.run(["pack", "oci-layout:false", "false.erofs"]).failed(3, &["decoded layer", "digest"]);
     // Chunks are compared with their checksums, the index with its digest.
     let path = fixture.path(&format!("embedded/{}", layer.digest.blob_path()));
     let mut damaged = blob.clone();

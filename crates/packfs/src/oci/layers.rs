@@ -2,7 +2,7 @@
 
 use super::open::image;
 use crate::OpenOptions;
-use packfs_core::{Contents, Error, FileImage, Image, Meta, Progress, Result, ResultExt};
+use packfs_core::{Contents, Error, FileImage, Image, ImageReader, Meta, Progress, Result, ResultExt};
 use packfs_remote::RemoteOptions;
 use packfs_remote::oci::{Digest, LayerKind, OciLayer, OciPlace, Verified};
 use packfs_source::{Loaded, Notes, OF_LOWER_LAYER, Shape, TarInput, Whiteouts, stack};
@@ -94,6 +94,13 @@ fn of_tar(
 fn of_image(layer: &OciLayer, opening: &OpenOptions, progress: &dyn Progress) -> Result<Loaded> {
     layer.check_role()?;
     let image = verified_image(layer, progress)?;
+    if let (LayerKind::ErofsZstd, Some(id)) = (layer.kind, &layer.diff_id) {
+        let name = format!("layer {}", layer.name());
+        let blob = Box::new(ImageReader::new(Arc::clone(&image)));
+        let decoded = packfs_source::decoded_stream(blob, &name, opening.own_limits())?;
+        let decoded = Verified::new(decoded, id.clone(), None, format!("decoded {name}"));
+        Shared::new(Box::new(decoded)).drain(&name, progress)?;
+    }
     let options = OpenOptions::new().jobs(opening.read.jobs).limits(opening.own_limits());
     let opened = options.open_image(image)?;
     opened.warnings().iter().for_each(|warning| progress.warn(warning));
