@@ -235,7 +235,7 @@ impl Walk<'_> {
         fill
     }
 
-    /// Returns how many of `count` units fit into `block_count` blocks, and the files of each block.
+    /// Returns how many of `count` units fit into `block_count` blocks, and the files of each.
     fn units_in_blocks(
         &mut self,
         start: usize,
