@@ -49,7 +49,7 @@ pub struct Shape {
     /// and the time 0.
     pub implied: Option<Meta>,
     /// Set for a layer: hard links to files that the source has not had so far lead to lower
-    /// layers, and are resolved by [`crate::stack`] or [`crate::with_linked_files`].
+    /// layers, and are resolved by [`crate::stack()`] or [`crate::with_linked_files`].
     pub links_below: bool,
     /// Time of all entries.
     pub mtime: Option<Timestamp>,
