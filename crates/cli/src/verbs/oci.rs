@@ -95,7 +95,7 @@ Examples:
   packfs oci push root.erofs oci://localhost:5000/root:v1
   packfs oci push base.erofs app.erofs oci-layout:app:v1
   packfs oci convert oci://docker.io/debian:12 oci-layout:debian:12
-  packfs oci convert --all-platforms oci://docker.io/debian:12 oci://localhost:5000/debian:12
+  packfs oci convert --all-platforms oci://docker.io/debian:12 oci-layout:all:12
   packfs oci convert docker-archive:app.tar oci://localhost:5000/app:erofs
 
 Logins are those of docker login, podman login, or skopeo login.";
