@@ -3,13 +3,21 @@
 use super::{Stored, shard_object, stored};
 use crate::check::Findings;
 use crate::{OpenOptions, Opened};
-use packfs_core::{Error, ErrorKind, Progress, Result};
-use packfs_format::{InodeKind, Severity};
+use packfs_core::{Error, ErrorKind, ImagePath, Progress, Result};
+use packfs_format::{DirCursor, DirEntry, InodeId, InodeKind, Severity};
 use packfs_shards::{Plan, Store, read_list};
+use packfs_source::ListedEntry;
+use std::collections::HashMap;
+use std::iter::Peekable;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Faults of a shard or an image that are kept.
 const FAULTS_MAX: usize = 20;
+/// Most entries that are looked up together, which bounds memory.
+const RUN_MAX: usize = 1 << 14;
+/// Fewer entries of a directory are searched for one by one.
+const LISTED_MIN: usize = 8;
 
 /// State of a shard in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,16 +129,17 @@ pub fn verify_merged(
     let mut faults = Faults::of(&found);
     let mut entries = 0;
     for (index, shard) in plan.shards.iter().enumerate() {
-        for listed in read_list(&plan.list_path(index), &shard.list_sha256)? {
-            let listed = listed?;
-            if listed.is_shared {
-                continue;
-            }
-            entries += 1;
-            if entries % 1024 == 0 && progress.cancelled() {
+        let listed = read_list(&plan.list_path(index), &shard.list_sha256)?;
+        let own = listed.filter(|listed| !matches!(listed, Ok(listed) if listed.is_shared));
+        let mut own = own.map(|listed| listed.map(|listed| listed.entry)).peekable();
+        while own.peek().is_some() {
+            if progress.cancelled() {
                 return Err(Error::cancelled());
             }
-            if let Err(fault) = compare(&opened, &listed.entry) {
+            let run = next_run(&mut own)?;
+            entries += run.len() as u64;
+            for (entry, id) in run.iter().zip(find_all(&opened, &run)) {
+                let Err(fault) = id.and_then(|id| compare(&opened, entry, id)) else { continue };
                 match fault.kind() {
                     ErrorKind::NotFound if plan.recipe.keep_going => {}
                     ErrorKind::Io => return Err(fault),
@@ -153,11 +162,59 @@ pub fn verify_merged(
     Ok(VerifiedImage { entries, faults: faults.0 })
 }
 
+/// Returns the next entries that lie in one directory, at least one if there are more.
+fn next_run(entries: &mut Peekable<impl Iterator<Item = Result<ListedEntry>>>) -> Result<Vec<ListedEntry>> {
+    let mut run: Vec<ListedEntry> = entries.next().into_iter().collect::<Result<_>>()?;
+    while run.len() < RUN_MAX
+        && let Some(next) = entries.next_if(|next| match (next, run.first()) {
+            (Ok(next), Some(first)) => dir_and_name(&next.path).0 == dir_and_name(&first.path).0,
+            (next, _) => next.is_err(),
+        })
+    {
+        run.push(next?);
+    }
+    Ok(run)
+}
+
+/// Splits a path into its directory and its name.
+fn dir_and_name(path: &ImagePath) -> (&[u8], &[u8]) {
+    let path = path.as_bytes();
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (&[], path),
+    }
+}
+
+/// Finds entries of one directory: by listing it if they are many, because a search for each reads
+/// as much of it.
+fn find_all(opened: &Opened, run: &[ListedEntry]) -> Vec<Result<InodeId>> {
+    let mut found: HashMap<&[u8], Option<InodeId>> = HashMap::new();
+    if let [first, rest @ ..] = run
+        && rest.len() >= LISTED_MIN
+    {
+        let names = run.iter().map(|entry| (dir_and_name(&entry.path).1, None));
+        found.extend(names);
+        let mut dir = first.path.clone();
+        dir.pop();
+        let mut visit = |entry: DirEntry, _| {
+            if let Some(id) = found.get_mut(&*entry.name) {
+                *id = Some(entry.id);
+            }
+            ControlFlow::Continue(())
+        };
+        // What fails here fails for each name below.
+        let _ =
+            opened.find(dir).and_then(|dir| opened.volume().read_dir(dir, DirCursor::default(), &mut visit));
+    }
+    let id_of = |entry: &ListedEntry| found.get(dir_and_name(&entry.path).1).copied().flatten();
+    run.iter().map(|entry| id_of(entry).map_or_else(|| opened.find(&entry.path), Ok)).collect()
+}
+
 /// Compares an entry with the image. Lengths of links are not compared, because some filesystems
 /// report none.
-fn compare(opened: &Opened, entry: &packfs_source::ListedEntry) -> Result<()> {
+fn compare(opened: &Opened, entry: &ListedEntry, id: InodeId) -> Result<()> {
     let path = &entry.path;
-    let inode = opened.volume().inode(opened.find(path)?)?;
+    let inode = opened.volume().inode(id)?;
     let found = inode.kind.file_type();
     if found != entry.file_type {
         let (found, planned) = (found.word(), entry.file_type.word());
