@@ -339,7 +339,8 @@ fn reads_what_gensquashfs_writes() {
 
 #[test]
 fn reads_anywhere_in_large_files() {
-    let Some(tool) = peer("mksquashfs") else { return };
+    // Older ones read the whole hole.
+    let Some(tool) = peer_since("mksquashfs", "4.7") else { return };
     let scratch = tempfile::tempdir().unwrap();
     let source = scratch.path().join("source");
     std::fs::create_dir(&source).unwrap();
