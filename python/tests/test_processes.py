@@ -157,6 +157,8 @@ def test_ctrl_c_stops_work(packed, tree, tmp_path, work):
     program = f"""
 import os, signal, sys, threading, packfs
 names = {files_of(tree)!r} * 3
+# What starts the tests in the background may have it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 told = []
 def ready(*_):
     if not told:
