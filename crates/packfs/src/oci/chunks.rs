@@ -130,7 +130,7 @@ impl Index {
 struct ChunkedImage {
     blob: Arc<dyn Image>,
     index: Index,
-    /// Decoded chunks, the one used last at the end.
+    /// Decoded chunks, the one decoded last at the end.
     held: Mutex<VecDeque<(usize, Arc<Vec<u8>>)>>,
 }
 

@@ -2,8 +2,9 @@
 
 use super::{Stored, shard_object, stored};
 use crate::check::Findings;
+use crate::look_up_many::split;
 use crate::{OpenOptions, Opened};
-use packfs_core::{Error, ErrorKind, ImagePath, Progress, Result};
+use packfs_core::{Error, ErrorKind, Progress, Result};
 use packfs_format::{DirCursor, DirEntry, InodeId, InodeKind, Severity};
 use packfs_shards::{Plan, Store, read_list};
 use packfs_source::ListedEntry;
@@ -167,22 +168,13 @@ fn next_run(entries: &mut Peekable<impl Iterator<Item = Result<ListedEntry>>>) -
     let mut run: Vec<ListedEntry> = entries.next().into_iter().collect::<Result<_>>()?;
     while run.len() < RUN_MAX
         && let Some(next) = entries.next_if(|next| match (next, run.first()) {
-            (Ok(next), Some(first)) => dir_and_name(&next.path).0 == dir_and_name(&first.path).0,
+            (Ok(next), Some(first)) => split(next.path.as_bytes()).0 == split(first.path.as_bytes()).0,
             (next, _) => next.is_err(),
         })
     {
         run.push(next?);
     }
     Ok(run)
-}
-
-/// Splits a path into its directory and its name.
-fn dir_and_name(path: &ImagePath) -> (&[u8], &[u8]) {
-    let path = path.as_bytes();
-    match path.iter().rposition(|&byte| byte == b'/') {
-        Some(slash) => (&path[..slash], &path[slash + 1..]),
-        None => (&[], path),
-    }
 }
 
 /// Finds entries of one directory: by listing it if they are many, because a search for each reads
@@ -192,7 +184,7 @@ fn find_all(opened: &Opened, run: &[ListedEntry]) -> Vec<Result<InodeId>> {
     if let [first, rest @ ..] = run
         && rest.len() >= LISTED_MIN
     {
-        let names = run.iter().map(|entry| (dir_and_name(&entry.path).1, None));
+        let names = run.iter().map(|entry| (split(entry.path.as_bytes()).1, None));
         found.extend(names);
         let mut dir = first.path.clone();
         dir.pop();
@@ -206,7 +198,7 @@ fn find_all(opened: &Opened, run: &[ListedEntry]) -> Vec<Result<InodeId>> {
         let _ =
             opened.find(dir).and_then(|dir| opened.volume().read_dir(dir, DirCursor::default(), &mut visit));
     }
-    let id_of = |entry: &ListedEntry| found.get(dir_and_name(&entry.path).1).copied().flatten();
+    let id_of = |entry: &ListedEntry| found.get(split(entry.path.as_bytes()).1).copied().flatten();
     run.iter().map(|entry| id_of(entry).map_or_else(|| opened.find(&entry.path), Ok)).collect()
 }
 
