@@ -1,6 +1,6 @@
 #!/bin/sh
 # The filesystem.squashfs of a live ISO: a tree by live-build, packed by the line of its stage
-# binary_rootfs, once by each tool. Booted if a kernel is there. Needs live-build; takes minutes.
+# binary_rootfs, once by each tool. Booted if a kernel is there. Needs live-build and dctrl-tools; takes minutes.
 . "$(dirname "$0")/common.sh"
 
 MIRROR=${MIRROR:-http://deb.debian.org/debian}
