@@ -80,6 +80,11 @@ impl Row {
         }
     }
 
+    /// True if getopt programs print a text and exit as soon as they come to it.
+    fn is_last(&self) -> bool {
+        self.has("--help") || self.has("--version")
+    }
+
     fn first(&self) -> &'static str {
         self.names.split(' ').next().unwrap_or_default()
     }
@@ -239,6 +244,9 @@ impl Reader<'_> {
         };
         let name = format!("--{}", String::from_utf8_lossy(name));
         let row = self.row(&name).or_else(|| self.abbreviated(&name)).ok_or_else(|| unknown(&name))?;
+        if row.is_last() {
+            return self.end_with(row);
+        }
         if value.is_some() && row.takes == Takes::Nothing {
             return Err(Error::usage(format!("{name} takes no value")));
         }
@@ -257,6 +265,9 @@ impl Reader<'_> {
         while let Some((letter, rest)) = letters.split_first() {
             let name = format!("-{}", char::from(*letter));
             let row = self.row(&name).ok_or_else(|| unknown(&name))?;
+            if row.is_last() {
+                return self.end_with(row);
+            }
             if row.takes == Takes::Nothing {
                 self.take(row, &name, None)?;
                 letters = rest;
@@ -266,6 +277,12 @@ impl Reader<'_> {
             return self.take(row, &name, value);
         }
         Ok(())
+    }
+
+    /// Takes an option, and leaves out all arguments behind it, which its tool would not read.
+    fn end_with(&mut self, row: Row) -> Result<()> {
+        self.args.by_ref().for_each(drop);
+        self.take(row, row.first(), None)
     }
 
     fn take(&mut self, row: Row, name: &str, attached: Option<OsString>) -> Result<()> {
@@ -311,6 +328,7 @@ mod tests {
         acts("-z --zip", Takes::Attached),
         acts("-q --quiet", Takes::Nothing),
         acts("-x", Takes::One),
+        acts("-h --help", Takes::Nothing),
     ];
 
     fn parsed(style: Style, args: &[&str]) -> Result<Given> {
@@ -342,6 +360,16 @@ mod tests {
     fn getopt_takes_attached_values_options_behind_operands_and_the_end_of_options() {
         let given = parsed(Style::Getopt, &["a", "-qzlz4", "-x-1", "--blo=5", "--block", "6", "--", "-b"]);
         assert_eq!(shown(&given.unwrap()), "-q= -z=lz4 -x=-1 -b=5 -b=6 a -b");
+    }
+
+    #[test]
+    fn help_is_the_last_option_of_getopt_that_is_read() {
+        for line in [["-help", "--none", "x"], ["-qh!", "-none", "x"], ["--help", "--none", "x"]] {
+            let given = parsed(Style::Getopt, &line).unwrap();
+            assert!(given.has("-h") && given.operands.is_empty(), "{line:?}: {}", shown(&given));
+        }
+        assert_eq!(shown(&parsed(Style::Getopt, &["-xh", "a"]).unwrap()), "-x=h a");
+        assert!(parsed(Style::Getopt, &["--none", "-h"]).is_err());
     }
 
     #[test]
