@@ -107,6 +107,7 @@ pub(crate) struct Options {
     /// Storage of files used first that no rule matches, if it differs.
     pub first_used: Option<Storage>,
     pub fragments: Fragments,
+    pub dedupe: Dedupe,
     pub packed_cluster_len: u32,
     /// Stores last clusters beside their inodes.
     pub inline_clusters: bool,

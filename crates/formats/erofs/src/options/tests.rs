@@ -137,6 +137,26 @@ fn goals_size_and_read_make_metadata_compact_if_the_kernel_supports_it() {
 }
 
 #[test]
+fn small_images_of_quick_codecs_share_ranges_and_others_have_one_stream() {
+    let sharing = |codec: &str, set: &[(&str, &str)]| {
+        let settings = packfs_testkit::settings(Some(codec), None, set);
+        let options = Options::new(&PackSettings { optimize: Goal::Size, ..settings }).unwrap();
+        (options.fragments, options.dedupe)
+    };
+    for codec in ["lz4", "lz4hc:12", "zstd:3", "zstd:9"] {
+        assert_eq!(sharing(codec, &[]), (Fragments::Tails, Dedupe::Ranges), "{codec}");
+    }
+    for codec in ["zstd:15", "lzma", "deflate:9"] {
+        assert_eq!(sharing(codec, &[]), (Fragments::All, Dedupe::Files), "{codec}");
+    }
+    assert_eq!(sharing("lz4", &[("fragments", "all")]), (Fragments::All, Dedupe::Files));
+    assert_eq!(sharing("lz4", &[("fragments", "off")]), (Fragments::Off, Dedupe::Files));
+    assert_eq!(sharing("lz4", &[("dedupe", "off")]), (Fragments::Tails, Dedupe::Off));
+    assert_eq!(sharing("lz4", &[("interlaced", "on")]), (Fragments::All, Dedupe::Files));
+    assert_eq!(sharing("lz4", &[("kernel", "5.16")]), (Fragments::Off, Dedupe::Files));
+}
+
+#[test]
 fn small_images_without_a_packed_stream_keep_last_clusters_beside_their_inodes() {
     let inline = |goal, set: &[(&str, &str)]| for_goal(goal, set).inline_clusters;
     assert!(inline(Goal::Size, &[("fragments", "off")]));

@@ -36,10 +36,11 @@ options! {
         block=4096, fragments=off and Linux 5.17",
         needs Some(true) => Need::new("inline-tails=on", kernel::INLINE_CLUSTERS, "inline-tails=off");
 
-    dedupe: Dedupe = "dedupe",
-        one_of!["off" => Dedupe::Off, "files" => Dedupe::Files, "ranges" => Dedupe::Ranges], "files",
+    dedupe: Option<Dedupe> = "dedupe",
+        one_of!["off" => Dedupe::Off, "files" => Dedupe::Files, "ranges" => Dedupe::Ranges],
+        "files; ranges with --optimize size and a quick codec",
         "Store equal files once (files), and equal ranges (ranges)",
-        needs Dedupe::Ranges => Need::new("dedupe=ranges", kernel::FRAGMENTS, "dedupe=files");
+        needs Some(Dedupe::Ranges) => Need::new("dedupe=ranges", kernel::FRAGMENTS, "dedupe=files");
 
     index: Option<IndexForm> = "index",
         one_of!["auto" => IndexForm::Auto, "full" => IndexForm::Full, "compact" => IndexForm::Compact, "extents" => IndexForm::Extents], "auto",

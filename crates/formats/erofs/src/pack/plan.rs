@@ -63,7 +63,7 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
         // What the kernel decodes of the packed inode stays in its page cache.
         first_used: first_used.to_vec(),
         reorder_len: u64::MAX,
-        dedupe: options.typed.dedupe != Dedupe::Off,
+        dedupe: options.dedupe != Dedupe::Off,
         holes: options.holes,
         losses: losses::find(tree, options),
         data: ClusterPlan {
@@ -72,9 +72,9 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
             segment_len: segment_len(options),
             byte_aligned: options.typed.byte_aligned,
             interlaced: options.typed.interlaced,
-            share_ranges: options.typed.dedupe == Dedupe::Ranges,
+            share_ranges: options.dedupe == Dedupe::Ranges,
             decoded_len_max: decoded_len_max(options),
-            share_tails: options.typed.dedupe != Dedupe::Off,
+            share_tails: options.dedupe != Dedupe::Off,
             inline_flat_max: inline_flat_max(options),
             sparse: options.holes.then(|| sparse(options)),
             recipes: recipes.rows,
