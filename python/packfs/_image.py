@@ -279,7 +279,6 @@ class File(io.RawIOBase):
 
     def __init__(self, raw: RawFile, name: str) -> None:
         self._raw = raw
-        self._at = 0
         self.name = name
         #: Length in bytes.
         self.size = raw.size
@@ -295,25 +294,24 @@ class File(io.RawIOBase):
     def tell(self) -> int:
         """Returns the position in bytes."""
         self._check()
-        return self._at
+        return self._raw.position
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         """Sets the position, relative to the start (0), the position (1), or the end (2); returns it."""
         self._check()
         if whence not in (0, 1, 2):
             raise ValueError(f"invalid whence: {whence}")
-        target = offset + (0, self._at, self.size)[whence]
+        target = offset + (0, self._raw.position, self.size)[whence]
         if target < 0:
             raise OSError(22, f"negative position {target}")
-        self._at = target
+        self._raw.seek(target)
         return target
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Returns up to size bytes from the position; all that follow if size is negative or None."""
-        self._check()
-        data = self._raw.read_at(self._at, (1 << 63) if size is None or size < 0 else size)
-        self._at += len(data)
-        return data
+        if self.closed:
+            self._check()
+        return self._raw.read(size)
 
     read1 = read
 
@@ -324,9 +322,7 @@ class File(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         """Fills a buffer from the position; returns the number of bytes."""
         self._check()
-        count = self._raw.read_into(self._at, memoryview(buffer).cast("B"))
-        self._at += count
-        return count
+        return self._raw.readinto(buffer)
 
     readinto1 = readinto
 
@@ -337,7 +333,7 @@ class File(io.RawIOBase):
 
     def peek(self, size: int = 0, /) -> bytes:
         """Returns bytes from the position without moving it."""
-        return self.read_at(self._at, max(size, PEEK_LEN))
+        return self.read_at(self._raw.position, max(size, PEEK_LEN))
 
     def write(self, data: Any, /) -> int:
         """Raises io.UnsupportedOperation, as files do that are open for reading."""

@@ -11,10 +11,12 @@ import os
 import random
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 from ._image import Image, PathLike
 from ._image import open as open_image
+from ._packfs import classes
 
 
 class PackfsDataset:
@@ -50,28 +52,22 @@ class PackfsDataset:
         self.transform = transform
         self.root = root.strip("/")
         # Inodes and lengths of what was found: samples need not be searched by their paths.
-        self._ids, self._sizes = array("Q"), array("Q")
+        self._ends, self._ids, self._sizes = array("Q"), array("Q"), array("Q")
         if paths is None:
-            found = {entry.path: entry for entry in self.image.find(self.root) if entry.is_file()}
-            paths = sorted(found if suffixes is None else filter(_ends(suffixes), found))
-            self._ids.extend(found[path].st_ino for path in paths)
-            self._sizes.extend(found[path].st_size for path in paths)
-        paths = list(paths)
-        encoded = [os.fsencode(path) for path in paths]
-        self._names = b"".join(encoded)
-        self._ends = array("Q")
-        end = 0
-        for name in encoded:
-            end += len(name)
-            self._ends.append(end)
+            endings = None if suffixes is None else tuple(suffixes)
+            self._names, *numbers = self.image._raw.files(self.root, endings)
+            for column, values in zip((self._ends, self._ids, self._sizes), numbers):
+                column.frombytes(values)
+        else:
+            encoded = [os.fsencode(path) for path in paths]
+            self._names = b"".join(encoded)
+            self._ends.extend(accumulate(map(len, encoded)))
         #: Names of the classes, sorted; a label is an index of this list.
         self.classes: list[str] = []
         self._labels = array("L")
         if labels:
-            classes = [self._class_of(path) for path in paths]
-            self.classes = sorted(set(classes))
-            numbers = {name: number for number, name in enumerate(self.classes)}
-            self._labels.extend(numbers[name] for name in classes)
+            self.classes, numbered = classes(self._names, self._ends, self.root)
+            self._labels.extend(numbered)
         # Workers of a fork open it for themselves.
         self._opened = None
 
@@ -85,12 +81,6 @@ class PackfsDataset:
             self._opened = open_image(self._place, **self._options)
         return self._opened
 
-    def _class_of(self, path: str) -> str:
-        below = path.removeprefix(self.root).lstrip("/")
-        if "/" not in below:
-            raise ValueError(f"{path!r} is in no directory below {self.root!r}, so it has no class")
-        return below.split("/", 1)[0]
-
     def path(self, index: int) -> str:
         """Returns the path of a sample."""
         index = range(len(self))[index]
@@ -103,7 +93,9 @@ class PackfsDataset:
 
     def disk_order(self) -> list[int]:
         """Returns the indices of all samples in the order of their data in the image."""
-        places = self.image._raw.positions(self._files(range(len(self))))
+        if self._ids:
+            return self.image._raw.disk_order(self._ids, self._sizes)
+        places = self.image.positions(self.paths)
         return sorted(range(len(self)), key=places.__getitem__)
 
     def __len__(self) -> int:
@@ -133,11 +125,6 @@ class PackfsDataset:
         except OSError:
             # Reading by path names the file in its message.
             return self.image.read_many([self.path(index) for index in indices])
-
-
-def _ends(suffixes: Sequence[str]) -> Callable[[str], bool]:
-    endings = tuple(suffixes)
-    return lambda path: path.endswith(endings)
 
 
 class WindowSampler:

@@ -28,6 +28,14 @@ impl Entry {
         OsStr::from_bytes(&self.path)
     }
 
+    /// Returns the length of a regular file; none for anything else.
+    pub(crate) fn file_len(&self) -> Option<u64> {
+        match self.inode.kind {
+            InodeKind::File { len } => Some(len),
+            _ => None,
+        }
+    }
+
     fn is(&self, file_type: FileType) -> bool {
         self.inode.kind.file_type() == file_type
     }
@@ -63,10 +71,7 @@ impl Entry {
     /// Length of a file in bytes; 0 for anything else.
     #[getter]
     fn st_size(&self) -> u64 {
-        match self.inode.kind {
-            InodeKind::File { len } => len,
-            _ => 0,
-        }
+        self.file_len().unwrap_or_default()
     }
 
     /// User id.

@@ -9,13 +9,16 @@ use crate::new_bytes;
 use crate::place::Place;
 use crate::session::{Session, Sessions};
 use crate::watch::Signals;
+use packfs::read::{FileRange, Wanted};
 use packfs::{DirCursor, InodeId, InodeKind, Name, Opened, Progress};
-use pyo3::exceptions::PyMemoryError;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -85,7 +88,7 @@ impl RawImage {
     fn readlink<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
         let target = self
             .detached(py, |opened| opened.link_at(image_path(&path)?).map_err(|error| exception(&error)))?;
-        Ok(std::ffi::OsString::from_vec(target).into_pyobject(py)?.into_any())
+        Ok(OsString::from_vec(target).into_pyobject(py)?.into_any())
     }
 
     fn xattrs<'py>(&self, py: Python<'py>, path: PathBuf, follow: bool) -> PyResult<Bound<'py, PyDict>> {
@@ -95,7 +98,7 @@ impl RawImage {
         })?;
         let dict = PyDict::new(py);
         for (name, value) in xattrs {
-            dict.set_item(std::ffi::OsString::from_vec(name), PyBytes::new(py, &value))?;
+            dict.set_item(OsString::from_vec(name), PyBytes::new(py, &value))?;
         }
         Ok(dict)
     }
@@ -113,32 +116,39 @@ impl RawImage {
     /// Lists everything below a directory, down to `depth` levels.
     fn find<'py>(&self, py: Python<'py>, path: PathBuf, depth: usize) -> PyResult<Bound<'py, PyList>> {
         let signals = Signals::new();
-        let entries = self.detached(py, |opened| {
-            let at = image_path(&path)?.as_bytes().to_vec();
-            let root = directory(opened, &path)?;
-            let (mut found, mut met) = (Vec::new(), HashSet::from([root]));
-            let mut waiting = vec![(root, at, depth)];
-            while let Some((id, at, depth)) = waiting.pop() {
-                let entries = list(opened, id, &at, &signals)?;
-                let below =
-                    entries.iter().filter(|entry| entry.kind().1 == InodeKind::Directory && depth > 1);
-                for entry in below {
-                    // A second name of a directory leads in circles.
-                    if met.insert(entry.id) {
-                        let at = entry.path().as_encoded_bytes().to_vec();
-                        waiting.push((entry.id, at, depth - 1));
-                    }
-                }
-                found.extend(entries);
-                let allowed = opened.limits().allowed(packfs::Limit::Entries).unwrap_or(u64::MAX);
-                if found.len() as u64 > allowed {
-                    let error = packfs::Error::limit("image", format!("more than {allowed} entries"));
-                    return Err(exception(&error));
+        let entries = self.detached(py, |opened| find(opened, &path, depth, &signals))?;
+        as_list(py, entries)
+    }
+
+    /// Lists the regular files below a directory with one of these endings, sorted by path: the
+    /// paths one after the other, and as arrays of u64 their ends, inodes, and lengths.
+    fn files<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        endings: Option<Vec<PathBuf>>,
+    ) -> PyResult<[Bound<'py, PyBytes>; 4]> {
+        let signals = Signals::new();
+        let columns = self.detached(py, |opened| {
+            let mut found = find(opened, &path, usize::MAX, &signals)?;
+            let ends = |path: &[u8]| match &endings {
+                Some(endings) => endings.iter().any(|ending| path.ends_with(ending.as_os_str().as_bytes())),
+                None => true,
+            };
+            found.retain(|entry| entry.file_len().is_some() && ends(entry.path().as_bytes()));
+            found.sort_unstable_by(|a, b| a.path().cmp(b.path()));
+            found.dedup_by(|a, b| a.path() == b.path());
+            let mut columns = <[Vec<u8>; 4]>::default();
+            for entry in found {
+                columns[0].extend(entry.path().as_bytes());
+                let numbers = [columns[0].len() as u64, entry.id.0, entry.file_len().unwrap_or_default()];
+                for (column, number) in columns[1..].iter_mut().zip(numbers) {
+                    column.extend(number.to_ne_bytes());
                 }
             }
-            Ok(found)
+            Ok(columns)
         })?;
-        as_list(py, entries)
+        Ok(columns.map(|column| PyBytes::new(py, &column)))
     }
 
     fn read<'py>(&self, py: Python<'py>, file: FileArg, bounds: Bounds) -> PyResult<Bound<'py, PyBytes>> {
@@ -174,6 +184,19 @@ impl RawImage {
         self.detached(py, |opened| many::positions(opened, &files, &signals))
     }
 
+    /// Returns the indices of files, given by their inodes and lengths, in the order of their data.
+    fn disk_order(&self, py: Python<'_>, ids: PyBuffer<u64>, lens: PyBuffer<u64>) -> PyResult<Vec<usize>> {
+        let files = ids.to_vec(py)?.into_iter().zip(lens.to_vec(py)?);
+        let files = files.map(|(id, len)| FileRange::new(Wanted { id: InodeId(id), len }, 0..len));
+        let (files, signals): (Vec<_>, _) = (files.collect(), Signals::new());
+        self.detached(py, |opened| {
+            let places = opened.positions(&files, &signals).map_err(|error| signals.exception(&error))?;
+            let mut order: Vec<usize> = (0..places.len()).collect();
+            order.sort_by_key(|&index| places[index]);
+            Ok(order)
+        })
+    }
+
     fn open(&self, py: Python<'_>, file: FileArg) -> PyResult<RawFile> {
         RawFile::open(py, &self.sessions, &file)
     }
@@ -181,6 +204,61 @@ impl RawImage {
 
 fn directory(opened: &Opened, path: &Path) -> PyResult<InodeId> {
     opened.dir_at(image_path(path)?).map_err(|error| exception(&error))
+}
+
+/// Returns everything below a directory, down to `depth` levels.
+fn find(opened: &Opened, path: &Path, depth: usize, signals: &Signals) -> PyResult<Vec<Entry>> {
+    let at = image_path(path)?.as_bytes().to_vec();
+    let root = directory(opened, path)?;
+    let (mut found, mut met) = (Vec::new(), HashSet::from([root]));
+    let mut waiting = vec![(root, at, depth)];
+    while let Some((id, at, depth)) = waiting.pop() {
+        let entries = list(opened, id, &at, signals)?;
+        let below = entries.iter().filter(|entry| entry.kind().1 == InodeKind::Directory && depth > 1);
+        for entry in below {
+            // A second name of a directory leads in circles.
+            if met.insert(entry.id) {
+                waiting.push((entry.id, entry.path().as_bytes().to_vec(), depth - 1));
+            }
+        }
+        found.extend(entries);
+        let allowed = opened.limits().allowed(packfs::Limit::Entries).unwrap_or(u64::MAX);
+        if found.len() as u64 > allowed {
+            let error = packfs::Error::limit("image", format!("more than {allowed} entries"));
+            return Err(exception(&error));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the classes of samples, sorted, and the index of the class of each sample: that is the
+/// directory below `root` in its path. `names` and `ends` are those of `RawImage.files`.
+///
+/// Errors: `ValueError` for a sample in no such directory.
+#[pyfunction]
+pub fn classes(
+    py: Python<'_>,
+    names: &[u8],
+    ends: PyBuffer<u64>,
+    root: &str,
+) -> PyResult<(Vec<OsString>, Vec<usize>)> {
+    let (mut start, mut found) = (0, Vec::new());
+    for end in ends.to_vec(py)? {
+        let end = usize::try_from(end)?;
+        let path = names.get(start..end).unwrap_or_default();
+        start = end;
+        let below = path.strip_prefix(root.as_bytes()).unwrap_or(path);
+        let below = &below[below.iter().take_while(|&&byte| byte == b'/').count()..];
+        let Some(slash) = below.iter().position(|&byte| byte == b'/') else {
+            let path = String::from_utf8_lossy(path);
+            let fault = format!("{path:?} is in no directory below {root:?}, so it has no class");
+            return Err(PyValueError::new_err(fault));
+        };
+        found.push(&below[..slash]);
+    }
+    let sorted: Vec<&[u8]> = found.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+    let labels = found.iter().map(|class| sorted.partition_point(|other| other < class)).collect();
+    Ok((sorted.into_iter().map(|class| OsString::from_vec(class.to_vec())).collect(), labels))
 }
 
 /// Returns the entries of a directory at a path, in stored order.

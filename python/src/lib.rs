@@ -30,7 +30,7 @@ mod _packfs {
     #[pymodule_export]
     use crate::file::RawFile;
     #[pymodule_export]
-    use crate::image::RawImage;
+    use crate::image::{RawImage, classes};
     #[pymodule_export]
     use crate::jobs::{check, digest, merge};
     #[pymodule_export]

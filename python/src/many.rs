@@ -8,7 +8,7 @@ use packfs::read::{FileRange, Wanted};
 use packfs::{ImagePath, InodeId, InodeKind, Opened, Result};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyString};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,12 @@ impl<'py> FromPyObject<'_, 'py> for FileArg {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        // Nearly all paths are such texts, which are copied only once.
+        if let Ok(text) = object.cast::<PyString>()
+            && let Ok(text) = text.to_str()
+        {
+            return Ok(FileArg::Path(text.into()));
+        }
         if let Ok(entry) = object.cast::<crate::entry::Entry>() {
             let entry = entry.get();
             let (id, kind) = entry.kind();

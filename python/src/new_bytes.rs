@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use packfs::read::RangeTarget;
-use pyo3::buffer::PyBuffer;
+use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -133,7 +133,7 @@ pub fn read<'py>(
     Ok(object)
 }
 
-/// Calls `fill` with the memory of a writable buffer of bytes, detached from the interpreter.
+/// Calls `fill` with the memory of a writable buffer of any items, detached from the interpreter.
 ///
 /// As with `readinto` of the files of Python, no other thread may use the buffer meanwhile.
 ///
@@ -143,7 +143,7 @@ pub fn read_into(
     buffer: &Bound<'_, PyAny>,
     fill: impl FnOnce(&mut [u8]) -> PyResult<usize> + Send,
 ) -> PyResult<usize> {
-    let buffer = PyBuffer::<u8>::get(buffer)?;
+    let buffer = PyUntypedBuffer::get(buffer)?;
     if buffer.readonly() || !buffer.is_c_contiguous() {
         return Err(PyTypeError::new_err("a writable, contiguous buffer is needed"));
     }

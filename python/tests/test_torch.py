@@ -1,5 +1,6 @@
 """Data sets and samplers; with PyTorch where it is installed."""
 
+import os
 import pickle
 import random
 
@@ -31,6 +32,20 @@ def test_samples_are_files(photos):
         PackfsDataset(photos, labels=True)
     with pytest.raises(FileNotFoundError):
         PackfsDataset(photos, "none")
+
+
+def test_samples_have_the_order_of_their_bytes(tmp_path):
+    names = ["b/\udcff.jpg", "b/\u00e9.jpg", "a/z.jpg", "a b/1.jpg", "a-b/1.jpg", "b/2.png"]
+    path = tmp_path / "a.sqfs"
+    packfs.pack({name: name.encode(errors="surrogateescape") for name in names}, path)
+    data = PackfsDataset(path, suffixes=[".jpg", ".none"], labels=True, transform=os.fsdecode)
+    assert data.paths == sorted(names[:5], key=os.fsencode)
+    assert data.classes == ["a", "a b", "a-b", "b"]
+    assert data.__getitems__(range(5)) == list(zip(data.paths, [1, 2, 0, 3, 3]))
+    given = PackfsDataset(path, paths=["/b/2.png", "a/z.jpg", "b/2.png"], labels=True)
+    assert given.classes == ["a", "b"] and [label for _, label in given] == [1, 0, 1]
+    assert sorted(given.disk_order()) == [0, 1, 2]
+    assert len(PackfsDataset(path, "b", suffixes=())) == 0 and PackfsDataset(path, suffixes=()).disk_order() == []
 
 
 def test_opens_the_image_when_it_reads(photos):

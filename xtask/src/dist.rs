@@ -13,6 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::table::Table;
 use crate::{args, shell, workspace};
 use build::Builder;
+pub use build::fetch_library;
 
 pub const HELP: &str = "\
 Usage: cargo xtask dist [TARGET...] [--fetch] [--build-std] [--zig | --no-zig]

@@ -11,15 +11,16 @@ Usage: cargo xtask python [--wheel [--target TARGET]] [--python PROGRAM] [--with
 
   --wheel           build an optimized wheel, with the program packfs in it, and run no tests
   --target TARGET   build it by zig for other machines: x86_64-unknown-linux-gnu (glibc 2.17 and
-                    newer), x86_64-unknown-linux-musl, or aarch64-unknown-linux-musl
+                    newer), x86_64-unknown-linux-musl, or the same of aarch64
   --python PROGRAM  Python 3.11 or newer with the module venv (default: python3)
   --with PACKAGES   packages of PyPI for further tests, separated by commas, such as
                     numpy,pandas,pyarrow,zarr,torch
 
-Builds a wheel in target/python/wheels, and without --wheel installs it in the virtual environment
-target/python/venv, and runs python/tests. Fetches maturin, pytest, fsspec, and mypy from PyPI if the
-environment lacks them, and zig with --target. mypy checks the types of the package, and compares
-its stubs with the native part.";
+Builds a wheel in target/python/wheels, with --target in target/python/TARGET. Without --wheel,
+installs it in the virtual environment target/python/venv, and runs python/tests. Fetches maturin,
+pytest, fsspec, and mypy from PyPI if the environment lacks them, and with --target zig from PyPI and
+the standard library by rustup. mypy checks the types of the package, and compares its stubs with the
+native part.";
 
 /// Packages of PyPI: what builds the wheel, and what its tests need.
 const TOOLS: [&str; 4] = ["maturin==1.16.0", "pytest>=8,<10", "fsspec==2026.9.0", "mypy==2.4.1"];
@@ -100,31 +101,34 @@ impl Venv {
             cargo.args(["build", "--release", "--locked", "--package", "packfs-cli", "--bin", "packfs"]);
             shell::run(cargo.arg("--no-default-features").current_dir(workspace::root()))?;
         }
-        let mut maturin = self.maturin(&target.join(profile).join("packfs"))?;
+        let wheels = target.join("python/wheels");
+        let mut maturin = self.maturin(&target.join(profile).join("packfs"), &wheels)?;
         maturin.args(["--profile", if is_optimized { "release" } else { "dev" }]);
         if !is_optimized {
             // Two formats are enough for the tests, and build in half of the time.
             maturin.arg("--no-default-features");
         }
         shell::run(&mut maturin)?;
-        the_wheel(&wheels())
+        the_wheel(&wheels)
     }
 
     /// Builds an optimized wheel for other machines, with a static program.
     fn build_wheel_for(&self, target: &str) -> Result<PathBuf> {
         let arch = target.split('-').next().unwrap_or_default();
         let program = dist::program(&format!("{arch}-unknown-linux-musl"))?;
-        let mut maturin = self.maturin(&program)?;
+        dist::fetch_library(target)?;
+        let wheels = workspace::target().join("python").join(target);
+        let mut maturin = self.maturin(&program, &wheels)?;
         maturin.args(["--profile", "release", "--zig", "--target", target, "--compatibility"]);
         maturin.arg(if target.ends_with("-musl") { "musllinux_1_2" } else { "manylinux2014" });
         // Debug information and symbols would make half of the wheel.
         maturin.env("PATH", dist::zig_path()?).env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
         shell::run(&mut maturin)?;
-        the_wheel(&wheels())
+        the_wheel(&wheels)
     }
 
-    /// Returns the command that builds a wheel with a program, if that is there.
-    fn maturin(&self, program: &Path) -> Result<Command> {
+    /// Returns the command that builds a wheel in a folder, with a program if that is there.
+    fn maturin(&self, program: &Path, wheels: &Path) -> Result<Command> {
         let folder = workspace::root().join("python");
         let scripts = folder.join("packfs.data/scripts");
         workspace::make_dir(&scripts)?;
@@ -134,10 +138,10 @@ impl Venv {
         if program.is_file() {
             std::fs::copy(program, &installed).map_err(|error| Failure::io("copy", program, error))?;
         }
-        workspace::remove_dir(&wheels())?;
+        workspace::remove_dir(wheels)?;
         let mut maturin = Command::new(self.program("maturin"));
         maturin.args(["build", "--quiet", "--interpreter"]).arg(self.program("python"));
-        maturin.arg("--out").arg(wheels());
+        maturin.arg("--out").arg(wheels);
         maturin.env("CARGO_TARGET_DIR", workspace::target()).current_dir(folder);
         Ok(maturin)
     }
@@ -167,10 +171,6 @@ impl Venv {
         shell::run(mypy("mypy").arg("--no-error-summary"))?;
         shell::run_quietly(mypy("mypy.stubtest").args(["--concise", "packfs._packfs"]))
     }
-}
-
-fn wheels() -> PathBuf {
-    workspace::target().join("python/wheels")
 }
 
 /// Returns the only wheel in a folder.

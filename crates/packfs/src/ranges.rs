@@ -177,7 +177,7 @@ impl Opened {
                 let FileRange { file, range } = &ranges[index];
                 let Some(target) = targets.get(index) else { return };
                 let mut read =
-                    |memory: &mut [u8]| self.open_id(file.id)?.read_at(range.start, memory).map(drop);
+                    |memory: &mut [u8]| self.engine().read_at(file.id, range.start, memory).map(drop);
                 if let Err(error) = target.with(&mut read) {
                     fails(index, error);
                 }

@@ -65,8 +65,10 @@ impl BlockPart {
 /// Access pattern of a reader, as far as known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadPattern {
-    /// Range to decode ahead; without one, other threads neither decode ahead nor help.
+    /// Range to decode ahead; without one, nothing is.
     ahead: Option<Range<u64>>,
+    /// Other threads help with long reads.
+    others_help: bool,
     /// Random access: little of each block is wanted.
     jumps: bool,
     /// Sequential access by a caller that caches: data is not requested again.
@@ -83,6 +85,20 @@ impl ReadEngine {
         Ok(FileReader { engine: Arc::clone(self), id, len, position: 0, sequence })
     }
 
+    /// Reads up to `buf.len()` bytes from `offset` of a file, fewer only at its end, and decodes
+    /// nothing ahead: for callers that know what they read next.
+    ///
+    /// Errors: as [`ReadEngine::open_file`] and [`FileReader::read_at`].
+    pub fn read_at(&self, id: InodeId, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let file_len = self.file_len(id)?;
+        let len = file_len.saturating_sub(offset).min(buf.len() as u64) as usize;
+        let mut sequence = Sequence::default();
+        sequence.read(offset, len as u64, file_len, 0);
+        let pattern = ReadPattern { others_help: true, jumps: sequence.jumps(), ..ReadPattern::default() };
+        self.fill(id, offset, &mut buf[..len], pattern)?;
+        Ok(len)
+    }
+
     fn file_len(&self, id: InodeId) -> Result<u64> {
         match self.volume.inode(id)?.kind {
             InodeKind::File { len } => Ok(len),
@@ -92,7 +108,8 @@ impl ReadEngine {
 
     /// Fills `buf` from `offset` of a file that is at least that long.
     pub(crate) fn fill(&self, id: InodeId, offset: u64, buf: &mut [u8], pattern: ReadPattern) -> Result<()> {
-        let others_help = pattern.ahead.is_some() && self.prefetch.is_on();
+        let others_help = pattern.others_help && self.prefetch.is_on();
+        let predicts = pattern.ahead.is_some() && self.prefetch.is_on();
         let mut ahead = pattern.ahead.unwrap_or_default();
         let end = offset.saturating_add(buf.len() as u64);
         let mut filled = 0;
@@ -101,7 +118,7 @@ impl ReadEngine {
             let (parts, new) = self.look_up(id, from..end)?;
             // Only now, when the blocks of this read are known.
             self.read_ahead(id, std::mem::take(&mut ahead));
-            if others_help {
+            if predicts {
                 new.iter().for_each(|block| self.read_neighbours_ahead(id, block));
             }
             self.announce(&parts);
@@ -314,7 +331,8 @@ impl FileReader {
         let mut sequence = self.sequence();
         let ahead = sequence.read(offset, len, self.len, self.engine.window_max());
         let jumps = sequence.jumps();
-        ReadPattern { ahead: Some(ahead), jumps, uses_up: self.engine.options.is_kept_by_readers && !jumps }
+        let uses_up = self.engine.options.is_kept_by_readers && !jumps;
+        ReadPattern { ahead: Some(ahead), others_help: true, jumps, uses_up }
     }
 
     pub(crate) fn sequence(&self) -> std::sync::MutexGuard<'_, Sequence> {

@@ -50,9 +50,7 @@ impl Builder {
 
     /// Checks that the machine has what a build needs, and says what is missing.
     fn check(&self, target: &str, zig: bool, has_zig: bool) -> Result<()> {
-        let libraries =
-            shell::capture(Command::new(rustc()).args(["--print", "target-libdir", "--target", target]))?;
-        match has_library(Path::new(libraries.trim())) {
+        match has_library(target)? {
             true => {}
             false if self.build_std => {}
             false if self.fetch => tools::fetch_library(target)?,
@@ -81,10 +79,17 @@ impl Builder {
     }
 }
 
-/// Returns true if a folder of libraries has the standard library.
-fn has_library(folder: &Path) -> bool {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("libstd-"))
+/// Returns true if the toolchain has the standard library of a target.
+fn has_library(target: &str) -> Result<bool> {
+    let folder =
+        shell::capture(Command::new(rustc()).args(["--print", "target-libdir", "--target", target]))?;
+    let mut entries = std::fs::read_dir(folder.trim()).into_iter().flatten().flatten();
+    Ok(entries.any(|entry| entry.file_name().to_string_lossy().starts_with("libstd-")))
+}
+
+/// Fetches the standard library of a target unless the toolchain has it.
+pub fn fetch_library(target: &str) -> Result<()> {
+    if has_library(target)? { Ok(()) } else { tools::fetch_library(target) }
 }
 
 fn rustc() -> OsString {

@@ -31,6 +31,8 @@ struct FileIndex {
     stride: u64,
     /// `points[i]` is word `(i + 1) * stride`.
     points: Vec<Checkpoint>,
+    /// The first word of the last walk: a reader that goes on starts there.
+    recent: Option<Checkpoint>,
 }
 
 impl FileIndex {
@@ -49,8 +51,18 @@ impl BlockIndex {
     pub(crate) fn before(&self, id: InodeId, index: u64) -> Option<Checkpoint> {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let file = files.iter().find(|file| file.id == id)?;
-        let point = index.checked_div(file.stride)?.min(file.points.len() as u64).checked_sub(1)?;
-        file.points.get(usize_of(point)).copied()
+        let nth = index.checked_div(file.stride)?.min(file.points.len() as u64).checked_sub(1);
+        let point = nth.and_then(|nth| file.points.get(usize_of(nth)));
+        let recent = file.recent.as_ref().filter(|recent| recent.index <= index);
+        point.into_iter().chain(recent).max_by_key(|point| point.index).copied()
+    }
+
+    /// Keeps the first word of a walk over a file that has checkpoints.
+    pub(crate) fn keep_recent(&self, id: InodeId, point: Checkpoint) {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = files.iter_mut().find(|file| file.id == id) {
+            file.recent = Some(point);
+        }
     }
 
     /// Keeps a checkpoint of a file if it is the next one wanted.
@@ -61,7 +73,7 @@ impl BlockIndex {
                 files.remove(0);
             }
             let at = files.len();
-            files.push(FileIndex { id, stride: STRIDE, points: Vec::new() });
+            files.push(FileIndex { id, stride: STRIDE, points: Vec::new(), recent: None });
             at
         });
         let Some(file) = files.get_mut(at) else { return };
@@ -100,6 +112,21 @@ mod tests {
         assert_eq!(cache.before(id, 5 * STRIDE + 3), Some(point(5 * STRIDE)));
         assert_eq!(cache.before(id, 500 * STRIDE), Some(point(10 * STRIDE)));
         assert_eq!(cache.before(InodeId(8), 500 * STRIDE), None);
+    }
+
+    #[test]
+    fn a_reader_goes_on_where_the_last_walk_began() {
+        let cache = BlockIndex::default();
+        let id = InodeId(7);
+        cache.keep_recent(id, point(200));
+        assert_eq!(cache.before(id, 200), None);
+        (1..=3).for_each(|nth| cache.keep(id, point(nth * STRIDE)));
+        cache.keep_recent(id, point(STRIDE + 60));
+        assert_eq!(cache.before(id, STRIDE + 59), Some(point(STRIDE)));
+        assert_eq!(cache.before(id, STRIDE + 60), Some(point(STRIDE + 60)));
+        assert_eq!(cache.before(id, STRIDE + 90), Some(point(STRIDE + 60)));
+        assert_eq!(cache.before(id, 2 * STRIDE + 1), Some(point(2 * STRIDE)));
+        assert_eq!(cache.before(InodeId(8), STRIDE + 60), None);
     }
 
     #[test]

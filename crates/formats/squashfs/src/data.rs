@@ -68,8 +68,12 @@ fn block_extents<R: Records>(
         if offset >= range.end {
             break;
         }
+        let here = || Checkpoint { index, position: cursor.position(), data_at };
         if index % STRIDE == 0 && index > 0 {
-            records.block_index().keep(id, Checkpoint { index, position: cursor.position(), data_at });
+            records.block_index().keep(id, here());
+        }
+        if index == first && first > from.index.max(STRIDE) {
+            records.block_index().keep_recent(id, here());
         }
         let place = cursor.place();
         let word = records.size_word(&mut cursor)?;

@@ -185,8 +185,8 @@ fn sequential_reads_are_decoded_ahead_and_random_ones_are_not() {
     assert!(engine.counters().decodes <= alone.counters().decodes, "never more than without");
 }
 
-#[test]
-fn walking_files_in_disk_order_decodes_the_next_ones_ahead() {
+/// Returns an image of files of one block each, in disk order, and their number.
+fn walkable_image() -> (SyntheticImage, usize) {
     let mut made = synthetic_image(27, 120);
     let mut blocks: Vec<BlockRef> = made
         .volume
@@ -211,10 +211,16 @@ fn walking_files_in_disk_order_decodes_the_next_ones_ahead() {
         file_type: FileType::File,
     };
     made.volume.dirs = vec![(0..blocks.len()).map(entry).collect()];
+    (made, blocks.len())
+}
+
+#[test]
+fn walking_files_in_disk_order_decodes_the_next_ones_ahead() {
+    let (made, count) = walkable_image();
     let engine = made.engine(2, 64 << 20);
     let alone = made.engine(1, 64 << 20);
     let deadline = Instant::now() + Duration::from_secs(60);
-    for file in 0..blocks.len() as u64 {
+    for file in 0..count as u64 {
         if file == 20 {
             // The list of blocks is built in the background; each further file is a chance to use
             // it.
@@ -226,7 +232,26 @@ fn walking_files_in_disk_order_decodes_the_next_ones_ahead() {
         assert!(read_all(&engine, file).unwrap() == read_all(&alone, file).unwrap(), "file {file}");
     }
     let counters = engine.counters();
-    assert_eq!(counters.decodes, blocks.len() as u64, "{counters:?}");
+    assert_eq!(counters.decodes, count as u64, "{counters:?}");
     assert!(counters.readahead_blocks > 0, "{counters:?}");
     assert_eq!(alone.counters().readahead_blocks, 0);
+}
+
+#[test]
+fn reads_of_known_files_decode_nothing_ahead() {
+    let (made, count) = walkable_image();
+    let (engine, alone) = (made.engine(2, 64 << 20), made.engine(1, 64 << 20));
+    for file in 0..count as u64 {
+        if (20..40).contains(&file) {
+            // Time to build the list of blocks, which a walk would use.
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let wanted = read_all(&alone, file).unwrap();
+        let mut buf = vec![0; wanted.len() + 1];
+        let len = engine.read_at(InodeId(FILE + file), 0, &mut buf).unwrap();
+        assert!(wanted == buf[..len], "file {file}");
+    }
+    assert_eq!(engine.counters().readahead_blocks, 0);
+    let past_the_end = engine.read_at(InodeId(FILE), u64::MAX, &mut [0; 8]).unwrap();
+    assert_eq!(past_the_end, 0);
 }
