@@ -126,8 +126,7 @@ impl Wants {
         for (_, len) in rules.storages().chain(&first_used).filter_map(Storage::codecs) {
             check(len)?;
         }
-        let codec = storage.codecs().map(|(codecs, _)| &codecs.first);
-        let (fragments, dedupe) = self.sharing(settings.optimize, &typed, kernel, codec);
+        let (fragments, dedupe) = self.sharing(settings.optimize, &typed, kernel, &storage);
         check_together(&typed, fragments, dedupe, index)?;
         let inline_clusters = self.compressed
             && fragments == Fragments::Off
@@ -175,7 +174,7 @@ impl Wants {
         goal: Goal,
         typed: &Typed,
         kernel: Version,
-        codec: Option<&CodecSettings>,
+        storage: &Storage,
     ) -> (Fragments, Dedupe) {
         let inline_clusters = typed.inline_clusters == Some(true);
         let has_none = kernel < kernel::FRAGMENTS || !self.compressed || inline_clusters;
@@ -183,7 +182,7 @@ impl Wants {
         let shares_ranges = goal == Goal::Size
             && !has_none
             && !typed.interlaced
-            && codec.is_some_and(is_quick)
+            && storage.codecs().is_some_and(|(codecs, _)| is_quick(&codecs.first))
             && matches!(typed.fragments, None | Some(Fragments::Tails));
         let fragments = match goal {
             _ if has_none => Fragments::Off,
