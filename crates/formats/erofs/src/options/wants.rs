@@ -169,13 +169,7 @@ impl Wants {
     }
 
     /// Returns data that goes to the packed inode, and data that files share.
-    fn sharing(
-        &self,
-        goal: Goal,
-        typed: &Typed,
-        kernel: Version,
-        storage: &Storage,
-    ) -> (Fragments, Dedupe) {
+    fn sharing(&self, goal: Goal, typed: &Typed, kernel: Version, storage: &Storage) -> (Fragments, Dedupe) {
         let inline_clusters = typed.inline_clusters == Some(true);
         let has_none = kernel < kernel::FRAGMENTS || !self.compressed || inline_clusters;
         // Files in the packed inode as a whole share no ranges with others.
