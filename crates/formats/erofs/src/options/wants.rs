@@ -33,8 +33,9 @@ fn codec_for(goal: Goal) -> &'static str {
 }
 
 /// The length of clusters that holds if none is named.
-fn cluster_len_for(goal: Goal) -> u32 {
+fn cluster_len_for(goal: Goal, kernel: Version, block_len: u32) -> u32 {
     match goal {
+        _ if kernel < kernel::BIG_CLUSTERS => block_len,
         Goal::Size => disk::Z_EROFS_PCLUSTER_MAX_SIZE,
         Goal::Balanced | Goal::Read | Goal::Build => CLUSTER_LEN_DEFAULT,
     }
@@ -103,11 +104,8 @@ impl Wants {
         kernel: Version,
         block_len: u32,
     ) -> Result<Options> {
-        let big = match kernel >= kernel::BIG_CLUSTERS {
-            true => cluster_len_for(settings.optimize),
-            false => block_len,
-        };
-        let cluster_len = settings.block_size.unwrap_or(big);
+        let usual_len = cluster_len_for(settings.optimize, kernel, block_len);
+        let cluster_len = settings.block_size.unwrap_or(usual_len);
         let compact = Compact::new(settings.optimize, &typed, self.compressed);
         let wide = typed.wants_wide() || compact.wide;
         let (devices, device_of) = (typed.devices(block_len)?, typed.device_of()?);
@@ -121,8 +119,8 @@ impl Wants {
         };
         let chunk_len = typed.chunk_len.map(|len| len.max(block_len));
         let rules = Rules::of_rules(&typed.rules, cluster_len, chunk_len)?;
-        let first_used = typed.first_used.as_ref().map(|rule| rule.storage(cluster_len, chunk_len));
-        let first_used = first_used.transpose()?;
+        let first_used =
+            typed.first_used.as_ref().map(|rule| rule.storage(cluster_len, chunk_len)).transpose()?;
         for (_, len) in rules.storages().chain(&first_used).filter_map(Storage::codecs) {
             check(len)?;
         }
