@@ -85,7 +85,7 @@ struct Common {
     #[arg(long)]
     draft_media_type: bool,
 
-    /// Compress layers with zstd, in chunks that are read singly
+    /// Compress layers with zstd, with a chunk index
     ///
     /// A chunk index of erofs-image-spec lists the chunks with their checksums, so that packfs
     /// reads such a layer where it is. Other programs decode it as a whole. Levels are 1 to 22.
@@ -93,10 +93,10 @@ struct Common {
         value_parser = clap::value_parser!(i32).range(1..=22))]
     zstd: Option<i32>,
 
-    /// Append a chunk index with checksums to uncompressed layers
+    /// Append a chunk index to uncompressed layers
     ///
-    /// Then packfs verifies what it reads of a layer where it is. Programs that mount the layer
-    /// ignore the index.
+    /// It has checksums, so packfs verifies what it reads of a layer where it is. Programs that
+    /// mount the layer ignore the index.
     #[arg(long, conflicts_with = "zstd")]
     chunk_index: bool,
 
