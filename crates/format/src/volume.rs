@@ -349,6 +349,10 @@ pub trait Volume: Send + Sync {
         Ok(None)
     }
 
+    /// Has an image far away fetch these inodes, and the entries of those that are directories, all
+    /// at once. Errors are left to the reads.
+    fn will_read_inodes(&self, _ids: &[InodeId]) {}
+
     /// Drops all that is kept of the image in memory only to answer faster, and keeps about so many
     /// bytes of it from now on: for callers with many volumes at once.
     fn keep_at_most(&self, len_max: usize) {

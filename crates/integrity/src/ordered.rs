@@ -14,7 +14,7 @@ const WAITING_A_WORKER: usize = 8;
 /// each result, in the order of items, on the calling thread.
 ///
 /// Errors: the first in that order, of items, `work` or `take`; `Cancelled`.
-pub(crate) fn in_order<I: Send, S, R: Send>(
+pub fn in_order<I: Send, S, R: Send>(
     jobs: usize,
     items: impl Iterator<Item = Result<I>> + Send,
     progress: &dyn Progress,

@@ -11,7 +11,8 @@ use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{Error, Progress, Result};
 use packfs_format::{Extent, ExtentFrom};
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,6 +29,9 @@ const EXTENTS_AT_ONCE: usize = 1024;
 const RUN_DECODED_LEN_MAX: u64 = 128 << 10;
 /// Bytes read at a time from uncompressed data.
 const STORED_PIECE_LEN: u64 = 256 << 10;
+/// Threads that tell an image far away what is read next: one waits for a round trip while the
+/// other one receives.
+const ANNOUNCERS: usize = 2;
 /// Less data than this is not worth starting threads.
 const THREADS_LEN_MIN: u64 = 256 << 10;
 
@@ -66,17 +70,26 @@ impl ReadEngine {
         let len: u64 = files.iter().fold(0, |len, file| len.saturating_add(file.len));
         let worker_count = if len < THREADS_LEN_MIN { 0 } else { self.jobs() };
         let (ahead, asked) = channel::<Vec<WantedBlock>>();
-        let asked = Mutex::new(asked);
+        let (announce, announced) = channel::<Vec<Range<u64>>>();
+        let (asked, announced) = (Mutex::new(asked), Mutex::new(announced));
+        let is_far = self.blocks.image.fetched().is_some();
+        let has_ended = AtomicBool::new(false);
         std::thread::scope(|scope| {
             // Moved in, so that workers end when the delivery does.
-            let ahead = ahead;
+            let (ahead, announce) = (ahead, announce);
+            let _ending = Ending(&has_ended);
+            if is_far {
+                for _ in 0..ANNOUNCERS {
+                    scope.spawn(|| self.announce_ahead(&announced, &has_ended));
+                }
+            }
             if worker_count > 1 {
                 for _ in 0..worker_count {
                     scope.spawn(|| self.decode_ahead(&asked));
                 }
             }
             let ahead = (worker_count > 1).then_some(ahead);
-            let mut steps = Steps::new(self, files, ahead, worker_count);
+            let mut steps = Steps::new(self, files, ahead, is_far.then_some(announce), worker_count);
             let mut decoders = Decoders::new();
             while let Some((file, step)) = steps.next() {
                 if progress.cancelled() {
@@ -109,6 +122,17 @@ impl ReadEngine {
         })
     }
 
+    /// Has the image fetch what is read next. Errors are left to the reads.
+    fn announce_ahead(&self, announced: &Mutex<Receiver<Vec<Range<u64>>>>, has_ended: &AtomicBool) {
+        loop {
+            let next = announced.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            match next {
+                Ok(ranges) if !has_ended.load(Ordering::Relaxed) => self.blocks.image.will_read(&ranges),
+                _ => return,
+            }
+        }
+    }
+
     fn decode_ahead(&self, asked: &Mutex<Receiver<Vec<WantedBlock>>>) {
         let mut decoders = Decoders::new();
         loop {
@@ -116,6 +140,15 @@ impl ReadEngine {
             let Ok(run) = next else { return };
             self.blocks.decode_ahead(&run, &mut decoders);
         }
+    }
+}
+
+/// Tells the announcing threads that the delivery has ended, even by an error.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -167,6 +200,12 @@ struct Steps<'a> {
     run: Vec<WantedBlock>,
     /// Their decoded length, in bytes.
     run_len: u64,
+    /// Channel to the announcing threads; `None` if there are none.
+    announce: Option<Sender<Vec<Range<u64>>>>,
+    /// Stored bytes that were looked up since the last announcement.
+    stored: Vec<Range<u64>>,
+    /// Their length, in bytes.
+    stored_len: u64,
     queue: VecDeque<Queued>,
     queued_len: u64,
     /// The file whose extents are looked up next, and the position in it.
@@ -180,13 +219,28 @@ impl<'a> Steps<'a> {
         engine: &'a ReadEngine,
         files: &'a [Wanted],
         ahead: Option<Sender<Vec<WantedBlock>>>,
+        announce: Option<Sender<Vec<Range<u64>>>>,
         worker_count: usize,
     ) -> Self {
         // Without workers nothing is gained by looking far ahead.
         let more = AHEAD_LEN_A_WORKER.saturating_mul(worker_count.saturating_sub(2) as u64);
         let len_max = if ahead.is_some() { AHEAD_LEN_MIN + more } else { 1 };
-        let (run, queue) = (Vec::new(), VecDeque::new());
-        Steps { engine, files, ahead, run, run_len: 0, queue, queued_len: 0, file: 0, offset: 0, len_max }
+        let (run, stored, queue) = (Vec::new(), Vec::new(), VecDeque::new());
+        Steps {
+            engine,
+            files,
+            ahead,
+            run,
+            run_len: 0,
+            announce,
+            stored,
+            stored_len: 0,
+            queue,
+            queued_len: 0,
+            file: 0,
+            offset: 0,
+            len_max,
+        }
     }
 
     fn next(&mut self) -> Option<(usize, Step)> {
@@ -209,6 +263,11 @@ impl<'a> Steps<'a> {
             }
         }
         self.hand_over();
+        self.stored_len = 0;
+        let stored = std::mem::take(&mut self.stored);
+        if let Some(announce) = self.announce.as_ref().filter(|_| !stored.is_empty()) {
+            let _ = announce.send(stored);
+        }
     }
 
     /// Queues the next extents of the current file, or its end.
@@ -249,6 +308,7 @@ impl<'a> Steps<'a> {
                     self.push(Step::Stored { offset: offset.saturating_add(done), len: part, at });
                     done += part;
                 }
+                self.will_read(at, done);
                 // The part that did not fit is looked up again.
                 self.offset = offset.saturating_add(done);
             }
@@ -264,11 +324,22 @@ impl<'a> Steps<'a> {
                 };
                 let is_new = slot.ask_ahead();
                 if is_new {
+                    self.will_read(block.offset, block.stored_len.into());
                     self.decode_by_others(block, &slot);
                 }
                 let memory_len = if is_new { u64::from(block.decoded_len) } else { 0 };
                 self.queue_step(Step::Block { offset, len, start, block, slot }, memory_len);
             }
+        }
+    }
+
+    /// Notes stored bytes that are read soon, as many as an image can hold until then. It finds out
+    /// by itself that a long range is read on.
+    fn will_read(&mut self, at: u64, len: u64) {
+        let len = len.min(AHEAD_LEN_MIN.saturating_sub(self.stored_len));
+        if self.announce.is_some() && len > 0 {
+            self.stored.push(at..at.saturating_add(len));
+            self.stored_len += len;
         }
     }
 

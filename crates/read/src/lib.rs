@@ -20,6 +20,7 @@ mod engine;
 mod file;
 mod file_order;
 mod load;
+mod load_ahead;
 mod measure;
 mod neighbours;
 mod page_neighbours;

@@ -105,6 +105,7 @@ impl ReadEngine {
 
     fn load(&self, strict: bool, progress: &dyn Progress) -> Result<LoadedVolume> {
         progress.begin(Stage::Scan, self.volume.inode_count_hint(), 0);
+        self.announce_hierarchy(progress);
         let root = self.volume.root();
         let inode = self.volume.inode(root)?;
         let mut builder = TreeBuilder::new(inode.meta);

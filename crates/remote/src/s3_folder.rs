@@ -14,14 +14,13 @@ use crate::s3::S3Object;
 use crate::transport::{Headers, Transport};
 use content::Content;
 use packfs_core::{Error, Image, Progress, Result, Stage, shown_place};
+use pieces::SENT_LEN;
 use rusty_s3::Method;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Most bytes that are sent in one request; longer objects are sent in parts.
-const SINGLE_LEN: u64 = 16 << 20;
 /// Longest answer that is read, besides objects.
 const ANSWER_LEN: u64 = 64 << 10;
 /// Header by which a store refuses to replace an object.
@@ -175,7 +174,7 @@ impl S3Folder {
     ) -> Result<Option<u64>> {
         progress.begin(Stage::Upload, 0, image.len());
         let mark = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
-        if image.len() > SINGLE_LEN {
+        if image.len() > SENT_LEN {
             return self.create_in_parts(name, &mark, image, copied, progress);
         }
         let headers = [ONLY_NEW, (MARK, &*mark)];

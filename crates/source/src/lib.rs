@@ -9,6 +9,7 @@ mod decimal;
 mod dir;
 mod dir_contents;
 mod file_contexts;
+mod followed;
 mod joined_contents;
 mod listed;
 mod manifest;

@@ -1,12 +1,13 @@
 //! Converts entries of a source to nodes of a tree; the only place that does so.
 
+use crate::followed::{Step, followed};
 use crate::manifest::Shaping;
 use crate::rules::{Rules, Verdict, XattrRules};
 use crate::shape::{Shape, mapped};
 use crate::{Loaded, Notes, Whiteouts, file_contexts, whiteouts};
 use packfs_core::{
-    Contents, ImagePath, Limits, Meta, Meter, NodeId, NodeKind, Owner, Result, Timestamp, Tree, TreeBuilder,
-    Xattrs,
+    BuildId, Contents, Error, ImagePath, Limits, Meta, Meter, NodeId, NodeKind, Owner, Result, Timestamp,
+    Tree, TreeBuilder, Xattrs,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -242,6 +243,7 @@ impl<'a> Shaper<'a> {
             }
             None => {
                 let target = self.place(target).unwrap_or_else(|| target.clone());
+                let target = if self.shape.links_below { self.followed(target)? } else { target };
                 if self.shape.links_below && self.builder.find(&target).is_none() {
                     let kind = NodeKind::Symlink(target.as_bytes().into());
                     self.builder.add(&place, kind, LINK_BELOW, Xattrs::new())?;
@@ -251,6 +253,30 @@ impl<'a> Shaper<'a> {
             }
         }
         self.count_implied(path, nodes_before)
+    }
+
+    /// Returns the path that the target of a hard link has once the symbolic links so far are
+    /// followed.
+    ///
+    /// Errors: `Corrupt` for too many.
+    fn followed(&self, target: ImagePath) -> Result<ImagePath> {
+        let step = |dir: &BuildId, name: &[u8]| {
+            let Some(found) = self.builder.child(*dir, name) else { return Step::Other };
+            match self.builder.kind(found) {
+                NodeKind::Directory => Step::Dir(found),
+                NodeKind::Symlink(link) if self.builder.description(found).0 != LINK_BELOW => {
+                    Step::Symlink(link.to_vec())
+                }
+                _ => Step::Other,
+            }
+        };
+        if target.is_root() || self.builder.find(&target).is_some() {
+            return Ok(target);
+        }
+        let found = followed(&target, BuildId::ROOT, step);
+        found.map(|(path, _)| path).ok_or_else(|| {
+            Error::corrupt(format!("hard link to {target:?}"), "too many symbolic links on the way")
+        })
     }
 
     /// Returns the path in the tree of a path of the source; `None` if it is dropped.
@@ -380,7 +406,7 @@ pub fn shape_tree(tree: &Tree, contents: Arc<dyn Contents>, shape: &Shape) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packfs_core::{ContentId, Error, Held};
+    use packfs_core::{ContentId, Held};
 
     fn path(text: &str) -> ImagePath {
         ImagePath::parse(text.as_bytes()).unwrap()

@@ -1,5 +1,6 @@
 //! Trees over each other, as overlayfs shows them: the layers of a container image as one tree.
 
+use crate::followed::{Step, followed};
 use crate::joined_contents::JoinedContents;
 use crate::rewrite::Rewrite;
 use crate::shaper::{IMPLIED, LINK_BELOW};
@@ -55,6 +56,10 @@ pub fn with_linked_files(layers: Vec<Loaded>, limits: Limits) -> Result<Loaded> 
             rewrite.keep_as(path, id, stack.kind((layer, id)), Xattrs::clone)?;
             continue;
         };
+        if place.0 == layer {
+            rewrite.link(path, tree.path(place.1))?;
+            continue;
+        }
         match copies.get(&place) {
             Some(first) => rewrite.link(path, first.clone())?,
             None => {
@@ -132,13 +137,19 @@ impl<'a> Stack<'a> {
         for (layer, (tree, _)) in trees.iter().enumerate() {
             for (id, node) in tree.nodes() {
                 let Some(target) = link_below(node) else { continue };
-                let found = stack.below(layer, &target).filter(|place| !stack.node(*place).is_dir());
+                let found = stack.target(layer, &target).filter(|place| !stack.node(*place).is_dir());
                 let found = found.ok_or_else(|| {
                     let fault = format!(
                         "hard link {:?} to {target:?}: no layer up to it has such a file",
                         tree.path(id)
                     );
-                    Error::corrupt(format!("layer {} of {}", layer + 1, trees.len()), fault)
+                    let error = Error::corrupt(format!("layer {} of {}", layer + 1, trees.len()), fault);
+                    match tree.find(&target) {
+                        Some(_) => error.hint(
+                            "the layer has it only after the link, which containerd and GNU tar refuse, too",
+                        ),
+                        None => error,
+                    }
                 })?;
                 let found = stack.linked.get(&found).copied().unwrap_or(found);
                 stack.linked.insert((layer, id), found);
@@ -148,16 +159,35 @@ impl<'a> Stack<'a> {
         Ok(stack)
     }
 
-    /// Finds a path in the layers below one, as they show it together.
-    fn below(&self, layer: usize, path: &ImagePath) -> Option<Place> {
-        let mut found = self.visible(&self.roots(layer)).to_vec();
-        for name in path.names() {
-            let named =
-                |&(layer, dir): &Place| Some((layer, self.trees[layer].0.lookup(dir, name.as_bytes())?));
-            let all: Vec<Place> = found.iter().filter_map(named).collect();
-            found = self.visible(&all).to_vec();
-        }
-        found.last().copied()
+    /// Finds the target of a hard link that its layer did not have so far at this path: in the
+    /// layers below, as they show it together, where symbolic links to its directory are followed.
+    /// If there are some, the layer itself may have the file at the path that they lead to.
+    fn target(&self, layer: usize, path: &ImagePath) -> Option<Place> {
+        let named = |dirs: &[Place], name: &[u8]| {
+            let named = |&(layer, dir): &Place| Some((layer, self.trees[layer].0.lookup(dir, name)?));
+            self.visible(&dirs.iter().filter_map(named).collect::<Vec<_>>()).to_vec()
+        };
+        let step = |dirs: &Vec<Place>, name: &[u8]| {
+            let found = named(dirs, name);
+            let Some(&top) = found.last() else { return Step::Other };
+            let top = self.linked.get(&top).copied().unwrap_or(top);
+            match &self.node(top).kind {
+                NodeKind::Directory => Step::Dir(found),
+                NodeKind::Symlink(link) => Step::Symlink(link.to_vec()),
+                _ => Step::Other,
+            }
+        };
+        let (way, dirs) = followed(path, self.visible(&self.roots(layer)).to_vec(), step)?;
+        let tree = &self.trees[layer].0;
+        let own = tree.find(&way).filter(|id| way != *path && !self.hides(tree, *id));
+        let below = || named(&dirs?, way.file_name()?.as_bytes()).last().copied();
+        own.map(|id| (layer, id)).or_else(below)
+    }
+
+    /// True for a whiteout, and for a hard link whose target is not found yet.
+    fn hides(&self, tree: &Tree, id: NodeId) -> bool {
+        let node = tree.node(id);
+        is_whiteout(&node.kind, tree.xattrs(node.xattrs)) || link_below(node).is_some()
     }
 
     /// Roots of the lowest layers.
@@ -279,14 +309,19 @@ mod tests {
     }
 
     /// Returns a layer of lines: `a/` is a directory, `a/!` an opaque one, `a/?` one without a
-    /// description, `a=` a whiteout, `a>b` a hard link, which leads to a lower layer if the file is
-    /// not among the lines before, and anything else a file with its own name and the number of the
-    /// layer.
+    /// description, `a=` a whiteout, `a@b` a symbolic link, `a>b` a hard link, which leads to a
+    /// lower layer if the file is not among the lines before, and anything else a file with its own
+    /// name and the number of the layer.
     fn layer(number: u32, lines: &[&str]) -> Loaded {
         let meta = |mode| Meta { mode, ..Meta::default() };
         let mut tree = TreeBuilder::new(OF_LOWER_LAYER);
         let mut held = Held::default();
         for line in lines {
+            if let Some((name, target)) = line.split_once('@') {
+                let kind = NodeKind::Symlink(target.as_bytes().into());
+                tree.add(&path(name), kind, meta(0o777), Xattrs::new()).unwrap();
+                continue;
+            }
             let (name, mark) = line.split_at(line.find(['/', '=', '>']).map_or(line.len(), |at| {
                 if line.ends_with(['/', '!', '?']) {
                     line.rfind('/').unwrap()
@@ -396,6 +431,17 @@ mod tests {
         assert_eq!(stacked(&[&["d/", "d/a"], &["d/!", "d/b>d/a"]]), ["d/ 702", "d/b: d/a 1 x1"]);
         // The highest of several.
         assert_eq!(stacked(&[&["a"], &["a"], &["b>a"]]), ["a: a 2 x2", "b: a 2 x2"]);
+        // Symbolic links to its directory are followed, but not the file itself.
+        assert_eq!(
+            stacked(&[&["d/", "d/a", "l@/d", "u/", "u/up@../../l"], &["b>l/a", "c>u/up/a", "l>u/up"]]),
+            ["b: d/a 1 x3", "c: d/a 1 x3", "d/ 701", "d/a: d/a 1 x3", "l?", "u/ 701", "u/up?"]
+        );
+        // The layer may have the file where symbolic links of lower ones lead.
+        let lines: [&[&str]; 2] = [&["d/", "d/a", "l@d"], &["d/", "d/a", "b>l/a"]];
+        assert_eq!(stacked(&lines), ["b: d/a 2 x2", "d/ 702", "d/a: d/a 2 x2", "l?"]);
+        let alone = with_linked_files(layers(&lines), Limits::default()).unwrap();
+        assert_eq!(rows(alone), ["b: d/a 2 x2", "d/ 702", "d/a: d/a 2 x2"]);
+        assert_eq!(stacked(&[lines[0], &["d/", "d/a=", "b>l/a"]])[0], "b: d/a 1 x1");
         // A link that is replaced.
         assert_eq!(stacked(&[&["a"], &["b>a"], &["b"]]), ["a: a 1 x1", "b: b 3 x1"]);
     }
@@ -409,10 +455,14 @@ mod tests {
             &[&["d/", "d/a"], &["d"], &["b>d/a"]],
             &[&["a/"], &["b>a"]],
             &[&["a"], &["b>a/x"]],
+            &[&["d/", "l@d"], &["b>l/a"]],
+            &[&["l@l"], &["b>l/a"]],
         ] {
             let error = stack(layers(lines), Limits::default()).err().unwrap();
             assert!(error.to_string().contains("hard link"), "{lines:?}: {error}");
         }
+        let error = stack(layers(&[&["x"], &["b>a", "a"]]), Limits::default()).err().unwrap();
+        assert!(error.hints().iter().any(|hint| hint.contains("only after the link")), "{error}");
     }
 
     #[test]

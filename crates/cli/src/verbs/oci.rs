@@ -4,7 +4,7 @@ use crate::args::{LimitArgs, OciArgs, parse_option};
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
-use packfs::oci::{ErofsMedia, OciPlace, OciReport};
+use packfs::oci::{ErofsMedia, LayerEncoding, OciPlace, OciReport};
 use packfs::remote::RemoteOptions;
 use packfs::{Error, PackOptions, Progress, Result, shown_place};
 use packfs_terminal::work::Answering;
@@ -51,7 +51,9 @@ enum Action {
         #[arg(value_name = "TARGET")]
         target: PathBuf,
 
-        /// Set codec and level, such as zstd:19
+        /// Set codec and level of the images, such as zstd:19
+        ///
+        /// The default with --zstd is none, because it compresses layers as a whole.
         #[arg(short, long, value_name = "CODEC")]
         codec: Option<String>,
 
@@ -83,6 +85,21 @@ struct Common {
     #[arg(long)]
     draft_media_type: bool,
 
+    /// Compress layers with zstd, with a chunk index
+    ///
+    /// A chunk index of erofs-image-spec lists the chunks with their checksums, so that packfs
+    /// reads such a layer where it is. Other programs decode it as a whole. Levels are 1 to 22.
+    #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "3",
+        value_parser = clap::value_parser!(i32).range(1..=22))]
+    zstd: Option<i32>,
+
+    /// Append a chunk index to uncompressed layers
+    ///
+    /// It has checksums, so packfs verifies what it reads of a layer where it is. Programs that
+    /// mount the layer ignore the index.
+    #[arg(long, conflicts_with = "zstd")]
+    chunk_index: bool,
+
     #[command(flatten)]
     oci: OciArgs,
 
@@ -94,6 +111,7 @@ const EXAMPLES: &str = "\
 Examples:
   packfs oci push root.erofs oci://localhost:5000/root:v1
   packfs oci push base.erofs app.erofs oci-layout:app:v1
+  packfs oci push --zstd root.erofs oci://localhost:5000/root:small
   packfs oci convert oci://docker.io/debian:12 oci-layout:debian:12
   packfs oci convert --all-platforms oci://docker.io/debian:12 oci-layout:all:12
   packfs oci convert docker-archive:app.tar oci://localhost:5000/app:erofs
@@ -109,7 +127,8 @@ impl Opts {
                 let target = paths.pop().unwrap_or_default();
                 common.run(&target, |bars| {
                     let push = packfs::oci::push(&paths, target_of(&target)?);
-                    let push = push.media(common.media()).jobs(common.answering.work.jobs());
+                    let push = push.media(common.media()).encoding(common.encoding());
+                    let push = push.jobs(common.answering.work.jobs());
                     push.remote(common.remote()).run(bars)
                 })
             }
@@ -117,7 +136,7 @@ impl Opts {
                 common.run(&target, |bars| {
                     let from = OciPlace::of(&source)?.ok_or_else(|| none(&source, "convert"))?;
                     let convert = packfs::oci::convert(from, target_of(&target)?);
-                    let convert = convert.all_platforms(all_platforms);
+                    let convert = convert.all_platforms(all_platforms).encoding(common.encoding());
                     let packing = PackOptions {
                         codec: codec.clone(),
                         options: options.clone(),
@@ -144,6 +163,14 @@ fn target_of(path: &Path) -> Result<OciPlace> {
 impl Common {
     fn media(&self) -> ErofsMedia {
         if self.draft_media_type { ErofsMedia::Spec } else { ErofsMedia::Containerd }
+    }
+
+    fn encoding(&self) -> LayerEncoding {
+        match self.zstd {
+            Some(level) => LayerEncoding::Zstd { level },
+            None if self.chunk_index => LayerEncoding::Indexed,
+            None => LayerEncoding::Plain,
+        }
     }
 
     fn remote(&self) -> RemoteOptions {

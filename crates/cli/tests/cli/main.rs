@@ -34,6 +34,7 @@ mod named_reading;
 mod named_trees;
 mod names;
 mod oci;
+mod oci_encoded;
 mod oci_made;
 mod oci_merged;
 mod oci_peers;

@@ -101,7 +101,7 @@ fn odd_fixture() -> Fixture {
     fixture
 }
 
-const AS_MOUNTED: Compare = Compare {
+pub const AS_MOUNTED: Compare = Compare {
     nanos: false,
     xattrs: true,
     owners: true,

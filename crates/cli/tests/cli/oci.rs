@@ -248,7 +248,7 @@ fn a_hash_tree_becomes_an_annotation() {
     fixture.run(["oci", "push", "root.erofs", "oci-layout:layout", "-q"]).done();
     let layer = manifest(&fixture.path("layout"))["layers"][0].clone();
     let annotation = |name: &str| layer["annotations"][format!("org.erofs.dmverity.{name}")].clone();
-    assert_eq!(annotation("root_digest"), tree["root_hash"]);
+    assert_eq!(annotation("root_digest"), format!("sha256:{}", tree["root_hash"].as_str().unwrap()));
     assert_eq!(annotation("block_size"), "4096");
     fixture.run(["ls", "oci-layout:layout"]).done();
     let mut bytes = fixture.bytes("root.erofs");

@@ -35,12 +35,13 @@ impl Layer {
 }
 
 /// Returns an archive: a name with a slash at its end is a directory, contents that begin with `=`
-/// are the target of a hard link.
+/// are the target of a hard link, with `->` that of a symbolic link.
 pub fn tar(members: &[(&str, &str)]) -> Vec<u8> {
     let mut tar = Vec::new();
     for (name, text) in members {
         let (kind, link, body) = match text.strip_prefix('=') {
             Some(target) => (b'1', target, ""),
+            None if text.starts_with("->") => (b'2', &text[2..], ""),
             None if name.ends_with('/') => (b'5', "", ""),
             None => (b'0', "", *text),
         };

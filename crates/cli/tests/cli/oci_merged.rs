@@ -1,10 +1,11 @@
 //! EROFS layers over each other, read where they are.
 
 use crate::fixture::Fixture;
+use crate::mounting::{AS_MOUNTED, Place, can_mount};
 use crate::oci_made::{Layer, layers, manifest, write};
 use packfs::FileType;
 use packfs::oci::{Descriptor, Digest};
-use packfs_testkit::{Random, RangeServer, Reply, Served};
+use packfs_testkit::{Random, RangeServer, Reply, Served, snapshot_dir};
 use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -76,18 +77,49 @@ fn add_random(random: &mut Random, dir: &str, depth: u32, members: &mut Vec<(Str
     }
 }
 
+fn random_layers(seed: u64) -> Vec<Layer> {
+    let mut random = Random::new(seed);
+    let layers = (0..2 + random.below(5)).map(|_| {
+        let mut members = Vec::new();
+        add_random(&mut random, "", 0, &mut members);
+        let members: Vec<_> = members.iter().map(|(name, text)| (&**name, &**text)).collect();
+        Layer::tar("", &members)
+    });
+    layers.collect()
+}
+
+#[test]
+fn layers_are_mounted_as_one_tree() {
+    if !can_mount() {
+        return;
+    }
+    for layers in [layers(), random_layers(3), random_layers(7)] {
+        let fixture = converted(&layers);
+        fixture.run(["oci", "convert", "--zstd", "oci-layout:layout", "oci-layout:zstd", "-q"]).done();
+        fixture.run(["pack", "oci-layout:merged", "packed.erofs", "-q"]).done();
+        let packed = Place::new(&fixture, "packed");
+        fixture.run(["mount", "--fuse", "packed.erofs", "packed"]).done();
+        for image in ["oci-layout:merged", "oci-layout:zstd"] {
+            let place = Place::new(&fixture, "layers");
+            fixture.run(["mount", image, "layers"]).done();
+            assert!(place.table()[0].contains(" - fuse.packfs "), "{:?}", place.table());
+            let wanted = snapshot_dir(packed.path());
+            // Several at once, as programs read a mount.
+            let found = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| snapshot_dir(place.path()))).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+            });
+            found.iter().for_each(|found| found.assert_same(&wanted, AS_MOUNTED, image));
+            fixture.run(["umount", place.path().to_str().unwrap()]).done();
+            assert!(!place.is_mounted());
+        }
+    }
+}
+
 #[test]
 fn any_layers_show_what_packing_makes_of_them() {
     for seed in 0..12 {
-        let mut random = Random::new(seed);
-        let layers: Vec<Layer> = (0..2 + random.below(5))
-            .map(|_| {
-                let mut members = Vec::new();
-                add_random(&mut random, "", 0, &mut members);
-                let members: Vec<_> = members.iter().map(|(name, text)| (&**name, &**text)).collect();
-                Layer::tar("", &members)
-            })
-            .collect();
+        let layers = random_layers(seed);
         let fixture = converted(&layers);
         fixture.run(["pack", "oci-layout:layout", "packed.sqfs", "-q"]).done();
         let packed = packfs::open(fixture.path("packed.sqfs")).unwrap();

@@ -78,6 +78,12 @@ fn a_registry_takes_and_gives_images() {
     fixture.run(["oci", "convert", "oci-layout:layout", &converted, "-q"]).done();
     assert_same(&fixture, &["oci-layout:layout", &converted]);
     assert!(fixture.run(["cat", &converted, "bin/same"]).done().text() == "tool");
+    // Compressed, with a chunk index.
+    let small = registry.image("team/root:zstd");
+    fixture.run(["oci", "push", "--zstd", "root.erofs", &small, "-q"]).done();
+    assert_same(&fixture, &["root.erofs", &small]);
+    fixture.run(["unpack", &small, "small", "-q"]).done();
+    fixture.run(["diff", "small", "rootfs", "-q"]).done();
     // An index of several platforms.
     std::fs::create_dir(fixture.path("index")).unwrap();
     index_of(&fixture, "index", &[("layout", "linux/amd64"), ("layout", "linux/arm64")]);
@@ -158,7 +164,17 @@ fn umoci_follows_hard_links_to_lower_layers() {
         return;
     }
     let layout = fixture.path("layout");
-    let lower = [("b", "b"), ("d/", ""), ("d/a", "1"), ("d/x", "x"), ("etc/", ""), ("etc/c", "c")];
+    let lower = [
+        ("b", "b"),
+        ("d/", ""),
+        ("d/a", "1"),
+        ("d/x", "x"),
+        ("etc/", ""),
+        ("etc/c", "c"),
+        ("abs", "->/etc"),
+        ("up", "->../../d/"),
+        ("link", "->b"),
+    ];
     let upper = [
         ("e/", ""),
         ("e/a", "=d/a"),
@@ -169,6 +185,12 @@ fn umoci_follows_hard_links_to_lower_layers() {
         ("etc/c", "new"),
         ("f", "=b"),
         ("g", "=f"),
+        // Symbolic links on the way are followed within the root, the last one is not.
+        ("of-abs", "=abs/c"),
+        ("of-up", "=up/x"),
+        ("of-link", "=link"),
+        ("own", "->e"),
+        ("of-own", "=own/a"),
     ];
     write(&layout, &[Layer::tar("", &lower), Layer::tar("+gzip", &upper), Layer::tar("", &[("h", "=e/a")])]);
     let path = layout.join("index.json");
@@ -181,7 +203,22 @@ fn umoci_follows_hard_links_to_lower_layers() {
     // Links are compared, too.
     fixture.run(["diff", "all.erofs", "bundle/rootfs", "--no-times", "-q"]).done();
     let linked = fixture.run(["stat", "--json", "all.erofs", "h"]).json()[0]["links"].clone();
-    assert_eq!(linked, 2);
+    assert_eq!(linked, 3);
+    // Neither links to what comes later.
+    write(&layout, &[Layer::tar("", &[("b", "=a"), ("a", "a")])]);
+    let mut index: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    index["manifests"][0]["annotations"] = serde_json::json!({"org.opencontainers.image.ref.name": "v2"});
+    std::fs::write(&path, index.to_string()).unwrap();
+    let late = format!("{}:v2", layout.display());
+    assert!(
+        !umoci
+            .command(&[&"unpack", &"--image", &late, &fixture.path("late")])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    fixture.run(["pack", "oci-layout:layout:v2", "late.erofs", "-q"]).failed(3, &["only after the link"]);
 }
 
 fn fill(root: &Path) {

@@ -197,10 +197,15 @@ impl TreeBuilder {
 
     /// Finds the node at `path`; hard links not yet resolved are not followed.
     pub fn find(&self, path: &ImagePath) -> Option<BuildId> {
-        path.names().try_fold(BuildId::ROOT, |at, name| match self.entries.get(at, name.as_bytes()) {
+        path.names().try_fold(BuildId::ROOT, |at, name| self.child(at, name.as_bytes()))
+    }
+
+    /// Finds the node of this name in a directory; hard links not yet resolved are not followed.
+    pub fn child(&self, parent: BuildId, name: &[u8]) -> Option<BuildId> {
+        match self.entries.get(parent, name) {
             Some(Target::Node(id)) => Some(id),
             _ => None,
-        })
+        }
     }
 
     /// Returns true if a directory has an entry of this name.

@@ -51,7 +51,7 @@ impl Fields {
 
 impl Reader {
     /// Returns the address of an inode.
-    fn inode_at(&self, nid: u64) -> Option<u64> {
+    pub(crate) fn inode_at(&self, nid: u64) -> Option<u64> {
         let slot = nid & EROFS_DIRENT_NID_MASK;
         let offset = slot.checked_mul(1 << ISLOTBITS)?;
         let base = match nid >> EROFS_DIRENT_NID_METABOX_BIT {

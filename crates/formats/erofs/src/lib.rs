@@ -10,6 +10,7 @@
 )]
 
 mod address;
+mod announce;
 mod check;
 mod codec;
 mod coding;

@@ -120,6 +120,10 @@ impl Volume for ErofsVolume {
         geometry.bytes_of(geometry.blocks).filter(|len| *len <= geometry.image_len)
     }
 
+    fn will_read_inodes(&self, ids: &[InodeId]) {
+        self.0.announce(ids);
+    }
+
     fn keep_at_most(&self, len_max: usize) {
         self.0.windows.keep_at_most(len_max);
         self.0.decoded_blocks.clear();

@@ -1,18 +1,14 @@
 //! Layers with a chunk index (erofs-image-spec, section 3.4): chunks are fetched when they are
 //! read, verified, and decoded, so that a compressed layer is read where it is.
 
+use super::chunk_index::Index;
 use packfs_codec::{Algorithm, decoder};
 use packfs_core::{Error, Image, Result, usize_of};
-use packfs_integrity::to_hex;
-use packfs_remote::oci::{ChunkIndexBytes, Digest, LayerKind, OciLayer};
-use std::collections::VecDeque;
+use packfs_remote::oci::{LayerKind, OciLayer};
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-const MAGIC: [u8; 4] = [0xcd, 0xe4, 0xec, 0x67];
-const HEADER_LEN: usize = 32;
-/// Longest chunk that is read by itself, stored and decoded.
-const CHUNK_LEN_MAX: u64 = 64 << 20;
 /// Bytes of decoded chunks that are held.
 const HELD_LEN: usize = 32 << 20;
 
@@ -24,129 +20,75 @@ pub(super) fn open(layer: &OciLayer) -> Result<Arc<dyn Image>> {
     let Some(bytes) = layer.chunk_index(&*blob)? else { return Ok(blob) };
     let index = Index::parse(&bytes, layer.kind == LayerKind::ErofsZstd)?;
     match index {
-        Some(index) => Ok(Arc::new(ChunkedImage { blob, index, held: Mutex::default() })),
+        Some(index) => Ok(Arc::new(ChunkedImage::new(blob, index))),
         None => Ok(blob),
     }
 }
 
-/// Chunks of a layer.
-#[derive(Debug)]
-struct Index {
-    /// Length of the decoded layer.
-    len: u64,
-    is_zstd: bool,
-    /// In the order of decoded bytes.
-    chunks: Vec<Chunk>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-struct Chunk {
-    stored: Range<u64>,
-    decoded: Range<u64>,
-    /// Digest of the stored bytes.
-    checksum: Option<Digest>,
-}
-
-fn number(bytes: &[u8], at: usize) -> u64 {
-    // Callers pass whole headers and entries.
-    bytes.get(at..at + 8).and_then(|it| it.try_into().ok()).map_or(0, u64::from_le_bytes)
-}
-
-impl Index {
-    /// Parses an index; `None` for one that is of no use: of another version, with chunks that are
-    /// too long, or of bytes that are neither compressed nor verified.
-    ///
-    /// Errors: `Corrupt`.
-    fn parse(found: &ChunkIndexBytes, is_zstd: bool) -> Result<Option<Self>> {
-        let corrupt = |fault: String| Error::corrupt("chunk index", fault);
-        let Some((header, rows)) = found.bytes.split_first_chunk::<HEADER_LEN>() else {
-            return Err(corrupt(format!("{} bytes; a header has {HEADER_LEN}", found.bytes.len())));
-        };
-        if header[..4] != MAGIC {
-            return Err(corrupt(format!("magic {:02x?}, {MAGIC:02x?} is expected", &header[..4])));
-        }
-        let [version, compression, flags @ ..] = [header[4], header[5], header[6], header[7]];
-        if version != 1 || compression > 1 || flags != [0, 0] {
-            return Ok(None);
-        }
-        if (compression == 1) != is_zstd {
-            return Err(corrupt(format!("compression {compression}, which the layer's media type is not")));
-        }
-        let (len, hash, hash_len) = (number(header, 8), header[20], usize::from(header[21]));
-        if !matches!((hash, hash_len), (0, 0) | (1, 32 | 64)) || header[22..] != [0; 10] {
-            return Err(corrupt(format!("hash {hash} of {hash_len} bytes, or reserved bytes that are set")));
-        }
-        let count = u32::from_le_bytes([header[16], header[17], header[18], header[19]]);
-        let row_len = 16 + hash_len;
-        if rows.len() as u64 != u64::from(count) * row_len as u64 || (count == 0) != (len == 0) {
-            let fault = format!("{} bytes of entries for {count} chunks of {len} bytes", rows.len());
-            return Err(corrupt(fault));
-        }
-        if !is_zstd && hash == 0 {
-            return Ok(None);
-        }
-        let rows: Vec<&[u8]> = rows.chunks_exact(row_len).collect();
-        let mut chunks = Vec::with_capacity(rows.len());
-        for (index, row) in rows.iter().enumerate() {
-            let next = rows.get(index + 1);
-            let decoded = number(row, 8)..next.map_or(len, |next| number(next, 8));
-            let decoded_len = decoded.end.checked_sub(decoded.start).filter(|&len| len > 0);
-            let start = number(row, 0);
-            let end = match (is_zstd, next) {
-                (true, Some(next)) => number(next, 0),
-                (true, None) => found.blob_end,
-                (false, _) => start.saturating_add(decoded_len.unwrap_or(0)),
-            };
-            let is_first_right = index > 0 || decoded.start == 0;
-            if decoded_len.is_none() || !is_first_right || start >= end || end > found.blob_end {
-                let fault = format!(
-                    "chunk {index}: stored bytes {start} to {end} of {}, decoded bytes {} to {} of {len}",
-                    found.blob_end, decoded.start, decoded.end
-                );
-                return Err(corrupt(fault));
-            }
-            if decoded_len.is_some_and(|len| len > CHUNK_LEN_MAX) || end - start > CHUNK_LEN_MAX {
-                return Ok(None);
-            }
-            let checksum = match row.get(16..).unwrap_or_default() {
-                [] => None,
-                digest if digest.len() == 32 => Some(format!("sha256:{}", to_hex(digest)).parse()?),
-                digest => Some(format!("sha512:{}", to_hex(digest)).parse()?),
-            };
-            chunks.push(Chunk { stored: start..end, decoded, checksum });
-        }
-        Ok(Some(Index { len, is_zstd, chunks }))
-    }
-
-    /// Returns the numbers of the chunks that a range of decoded bytes lies in.
-    fn covering(&self, range: &Range<u64>) -> Range<usize> {
-        let first = self.chunks.partition_point(|chunk| chunk.decoded.end <= range.start);
-        let end = self.chunks.partition_point(|chunk| chunk.decoded.start < range.end);
-        first..end.max(first)
-    }
-}
-
 /// A layer as its chunks decode.
-struct ChunkedImage {
+pub(super) struct ChunkedImage {
     blob: Arc<dyn Image>,
     index: Index,
+    state: Mutex<State>,
+    /// Signals the end of a claim.
+    done: Condvar,
+}
+
+#[derive(Default)]
+struct State {
     /// Decoded chunks, the one decoded last at the end.
-    held: Mutex<VecDeque<(usize, Arc<Vec<u8>>)>>,
+    held: VecDeque<(usize, Arc<Vec<u8>>)>,
+    /// Chunks that a thread is decoding.
+    claimed: HashSet<usize>,
+}
+
+/// Right to decode a chunk; others wait until it ends, by success, an error, or a panic.
+struct Claim<'a> {
+    image: &'a ChunkedImage,
+    chunk: usize,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.image.state().claimed.remove(&self.chunk);
+        self.image.done.notify_all();
+    }
 }
 
 impl ChunkedImage {
+    pub(super) fn new(blob: Arc<dyn Image>, index: Index) -> Self {
+        ChunkedImage { blob, index, state: Mutex::default(), done: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a decoded chunk. If another thread is decoding it, waits for that one; if that one
+    /// fails, tries again.
     fn chunk(&self, index: usize) -> Result<Arc<Vec<u8>>> {
-        let lock = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = lock().iter().find(|(held, _)| *held == index) {
-            return Ok(Arc::clone(&found.1));
+        let mut state = self.state();
+        loop {
+            if let Some((_, found)) = state.held.iter().find(|(held, _)| *held == index) {
+                return Ok(Arc::clone(found));
+            }
+            if state.claimed.insert(index) {
+                break;
+            }
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        drop(state);
+        let claim = Claim { image: self, chunk: index };
         let decoded = Arc::new(self.decoded(index)?);
-        let mut held = lock();
+        let mut state = self.state();
+        let held = &mut state.held;
         held.push_back((index, Arc::clone(&decoded)));
         let mut len: usize = held.iter().map(|(_, bytes)| bytes.len()).sum();
         while len > HELD_LEN && held.len() > 1 {
             len -= held.pop_front().map_or(0, |(_, bytes)| bytes.len());
         }
+        drop(state);
+        drop(claim);
         Ok(decoded)
     }
 
@@ -155,7 +97,7 @@ impl ChunkedImage {
         let corrupt = |fault: String| Error::corrupt(format!("chunk {index} of {}", self.name()), fault);
         let mut stored = vec![0; usize_of(chunk.stored.end - chunk.stored.start)];
         self.blob.read_exact_at(chunk.stored.start, &mut stored)?;
-        if chunk.checksum.as_ref().is_some_and(|checksum| checksum.found_in(&stored) != *checksum) {
+        if !chunk.is_of(&stored) {
             let fault = "its checksum is not that of the chunk index".to_owned();
             return Err(corrupt(fault).hint("fetch or build the image again"));
         }
@@ -213,106 +155,113 @@ impl Image for ChunkedImage {
 
 #[cfg(test)]
 mod tests {
+    use super::super::encode::encode;
     use super::*;
-    use packfs_core::{ErrorKind, MemoryImage};
+    use packfs_core::{ErrorKind, MemoryImage, Silent};
+    use packfs_remote::oci::ChunkIndexBytes;
     use packfs_testkit::Random;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Returns an index of chunks: stored and decoded offsets, and checksums.
-    fn index(compression: u8, len: u64, hash_len: u8, rows: &[(u64, u64, Vec<u8>)]) -> Vec<u8> {
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend([1, compression, 0, 0]);
-        bytes.extend(len.to_le_bytes());
-        bytes.extend((rows.len() as u32).to_le_bytes());
-        bytes.extend([u8::from(hash_len > 0), hash_len]);
-        bytes.extend([0; 10]);
-        for (stored, decoded, checksum) in rows {
-            bytes.extend(stored.to_le_bytes());
-            bytes.extend(decoded.to_le_bytes());
-            bytes.extend(checksum);
-        }
-        bytes
+    /// Image and its layer: chunks, and the index.
+    fn layer(level: Option<i32>) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
+        let mut random = Random::new(1);
+        let bytes = [random.text(600_000), random.noise(500_000)].concat();
+        let encoded = encode(&MemoryImage::new("image", bytes.clone()), level, 2, &Silent).unwrap();
+        let mut blob = vec![0; usize_of(encoded.file.len())];
+        encoded.file.read_exact_at(0, &mut blob).unwrap();
+        let index = blob.split_off(usize_of(encoded.index.start));
+        let skipped = if level.is_some() { 8 } else { 0 };
+        (bytes, blob, index[skipped..].to_vec())
     }
 
-    fn parse(bytes: Vec<u8>, blob_end: u64, is_zstd: bool) -> Result<Option<Index>> {
-        Index::parse(&ChunkIndexBytes { bytes, blob_end }, is_zstd)
+    /// Opens chunks; `None` for an index that is not used.
+    fn open(blob: Arc<dyn Image>, index: &[u8], is_zstd: bool) -> Result<Option<ChunkedImage>> {
+        let bytes = ChunkIndexBytes { bytes: index.to_vec(), blob_end: blob.len() };
+        Ok(Index::parse(&bytes, is_zstd)?.map(|index| ChunkedImage::new(blob, index)))
     }
 
-    /// Returns compressed chunks and their index.
-    fn compressed(parts: &[&[u8]]) -> (Vec<u8>, Vec<u8>) {
-        let (mut blob, mut rows, mut at) = (Vec::new(), Vec::new(), 0);
-        for part in parts {
-            let frame = zstd::encode_all(*part, 3).unwrap();
-            let checksum = packfs_integrity::from_hex(Digest::of(&frame).parts().1).unwrap();
-            rows.push((blob.len() as u64, at, checksum));
-            blob.extend(frame);
-            at += part.len() as u64;
-        }
-        let index = index(1, at, 32, &rows);
-        (blob, index)
+    fn memory(blob: &[u8]) -> Arc<dyn Image> {
+        Arc::new(MemoryImage::new("blob", blob.to_vec()))
     }
 
     #[test]
     fn ranges_come_from_chunks_that_are_verified() {
-        let bytes = Random::new(1).text(300_000);
-        let (blob, index) = compressed(&[&bytes[..100_000], &bytes[100_000..100_001], &bytes[100_001..]]);
-        let open = |blob: &[u8]| ChunkedImage {
-            index: parse(index.clone(), blob.len() as u64, true).unwrap().unwrap(),
-            blob: Arc::new(MemoryImage::new("blob", blob.to_vec())),
-            held: Mutex::default(),
-        };
-        let image = open(&blob);
-        assert_eq!(image.len(), 300_000);
-        for range in [0..1, 99_999..100_002, 0..300_000, 250_000..300_000, 100_000..100_001] {
-            let mut found = vec![0; range.len()];
-            image.read_exact_at(range.start as u64, &mut found).unwrap();
-            assert!(found == bytes[range.clone()], "{range:?}");
+        for level in [None, Some(3)] {
+            let (bytes, blob, index) = layer(level);
+            let image = open(memory(&blob), &index, level.is_some()).unwrap().unwrap();
+            let len = bytes.len();
+            assert_eq!((image.len(), image.index.chunks.len()), (len as u64, 5));
+            for range in [0..1, 262_143..262_146, 0..len, 900_000..len, 262_144..262_145] {
+                let mut found = vec![0; range.len()];
+                image.read_exact_at(range.start as u64, &mut found).unwrap();
+                assert!(found == bytes[range.clone()], "{range:?}");
+            }
+            assert_eq!(image.read_at(len as u64 - 1, &mut [0; 9]).unwrap(), 1);
+            assert_eq!(image.read_at(u64::MAX, &mut [0; 9]).unwrap(), 0);
+            let mut damaged = blob.clone();
+            *damaged.last_mut().unwrap() ^= 1;
+            let image = open(memory(&damaged), &index, level.is_some()).unwrap().unwrap();
+            image.read_exact_at(0, &mut [0; 1000]).unwrap();
+            let error = image.read_exact_at(len as u64 - 1, &mut [0]).unwrap_err();
+            assert!(error.kind() == ErrorKind::Corrupt && error.to_string().contains("chunk 4"), "{error}");
         }
-        assert_eq!(image.read_at(299_999, &mut [0; 9]).unwrap(), 1);
-        assert_eq!(image.read_at(u64::MAX, &mut [0; 9]).unwrap(), 0);
-        let mut damaged = blob.clone();
-        *damaged.last_mut().unwrap() ^= 1;
-        let image = open(&damaged);
-        image.read_exact_at(0, &mut [0; 1000]).unwrap();
-        let error = image.read_exact_at(299_999, &mut [0]).unwrap_err();
-        assert!(error.kind() == ErrorKind::Corrupt && error.to_string().contains("chunk 2"), "{error}");
     }
 
     #[test]
-    fn wrong_indexes_are_refused() {
-        let rows = |rows: &[(u64, u64)]| rows.iter().map(|row| (row.0, row.1, vec![])).collect::<Vec<_>>();
-        let good = index(1, 100, 0, &rows(&[(0, 0), (40, 60)]));
-        assert_eq!(parse(good.clone(), 90, true).unwrap().unwrap().chunks.len(), 2);
-        assert_eq!(parse(index(1, 0, 0, &[]), 0, true).unwrap().unwrap().len, 0);
-        let with = |at: usize, byte: u8| {
-            let mut bytes = good.clone();
-            bytes[at] = byte;
-            bytes
-        };
-        for bytes in [
-            Vec::new(),
-            with(0, 0),
-            with(20, 1),
-            with(21, 32),
-            with(31, 1),
-            with(16, 3),
-            good[..good.len() - 1].to_vec(),
-            index(0, 100, 0, &rows(&[(0, 0)])),
-            index(1, 100, 0, &[]),
-            index(1, 0, 0, &rows(&[(0, 0)])),
-            index(1, 100, 0, &rows(&[(0, 1)])),
-            index(1, 100, 0, &rows(&[(0, 0), (40, 0)])),
-            index(1, 100, 0, &rows(&[(0, 0), (40, 101)])),
-            index(1, 100, 0, &rows(&[(40, 0), (40, 60)])),
-            index(1, 100, 0, &rows(&[(0, 0), (91, 60)])),
-            index(1, u64::MAX, 0, &rows(&[(0, 0), (u64::MAX, u64::MAX)])),
-        ] {
-            let error = parse(bytes.clone(), 90, true).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Corrupt, "{bytes:?}: {error}");
+    fn no_changed_byte_of_an_index_gives_other_bytes() {
+        for level in [None, Some(1)] {
+            let (bytes, blob, index) = layer(level);
+            let blob = memory(&blob);
+            let mut random = Random::new(2);
+            for at in 0..index.len() {
+                let mut changed = index.clone();
+                changed[at] ^= 1 << random.below(8);
+                let Ok(Some(image)) = open(Arc::clone(&blob), &changed, level.is_some()) else { continue };
+                let mut found = vec![0; usize_of(image.len()).min(2 * bytes.len())];
+                let read = image.read_exact_at(0, &mut found);
+                assert!(read.is_err() || found == bytes, "byte {at}");
+            }
         }
-        // Other versions and long chunks are read as if there was no index.
-        for bytes in [with(4, 2), with(5, 2), with(6, 1), index(1, 1 << 40, 0, &rows(&[(0, 0)]))] {
-            assert!(parse(bytes, 90, true).unwrap().is_none());
+    }
+
+    /// Image that counts its reads, each of which takes a while and may fail.
+    struct Slow(MemoryImage, AtomicUsize, bool);
+
+    impl Image for Slow {
+        fn len(&self) -> u64 {
+            self.0.len()
         }
-        assert!(parse(index(0, 90, 0, &rows(&[(0, 0)])), 90, false).unwrap().is_none());
+
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            if self.2 { Err(Error::failed("no line")) } else { self.0.read_at(offset, buf) }
+        }
+
+        fn name(&self) -> String {
+            self.0.name()
+        }
+    }
+
+    #[test]
+    fn threads_wait_for_the_one_that_decodes_their_chunk() {
+        let (bytes, blob, index) = layer(Some(1));
+        for fails in [false, true] {
+            let slow = Arc::new(Slow(MemoryImage::new("blob", blob.clone()), AtomicUsize::new(0), fails));
+            let image = open(Arc::clone(&slow) as _, &index, true).unwrap().unwrap();
+            std::thread::scope(|scope| {
+                for at in 0..4 {
+                    let (image, bytes) = (&image, &bytes);
+                    scope.spawn(move || {
+                        let mut found = [0; 100];
+                        let read = image.read_exact_at(at as u64 * 1000, &mut found);
+                        assert_eq!(read.is_err(), fails);
+                        assert!(fails || found[..] == bytes[at * 1000..][..100]);
+                    });
+                }
+            });
+            // Each tries by itself if the one before fails.
+            assert_eq!(slow.1.load(Ordering::Relaxed), if fails { 4 } else { 1 });
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! OCI images of tar layers as images with one EROFS image for each layer.
 
+use super::encode::LayerEncoding;
 use super::layers::{once, tree_of, verified_image};
 use super::open::images;
 use super::push::{Layers, OciReport};
@@ -19,6 +20,7 @@ pub struct Convert {
     source: OciPlace,
     target: OciPlace,
     media: ErofsMedia,
+    encoding: LayerEncoding,
     are_all: bool,
     options: PackOptions,
     remote: RemoteOptions,
@@ -32,6 +34,7 @@ pub fn convert(source: OciPlace, target: OciPlace) -> Convert {
         source,
         target,
         media: ErofsMedia::default(),
+        encoding: LayerEncoding::default(),
         are_all: false,
         options: PackOptions::default(),
         remote: RemoteOptions::default(),
@@ -43,6 +46,14 @@ impl Convert {
     #[must_use]
     pub fn media(mut self, media: ErofsMedia) -> Self {
         self.media = media;
+        self
+    }
+
+    /// Sets the encoding of the layers that are converted. Without a codec among the options of
+    /// packing, the images in compressed layers are not compressed themselves.
+    #[must_use]
+    pub fn encoding(mut self, encoding: LayerEncoding) -> Self {
+        self.encoding = encoding;
         self
     }
 
@@ -143,7 +154,7 @@ impl Convert {
         report: &mut OciReport,
         progress: &dyn Progress,
     ) -> Result<Unnamed> {
-        let mut layers = Layers::new(target, self.media, self.options.jobs);
+        let mut layers = Layers::new(target, self.media, self.encoding, self.options.jobs);
         for (index, layer) in image.layers.iter().enumerate() {
             match (layer.kind, &layer.descriptor, &layer.diff_id) {
                 (LayerKind::Erofs | LayerKind::ErofsZstd, Some(descriptor), Some(diff_id)) => {
@@ -173,7 +184,9 @@ impl Convert {
         let dir =
             tempfile::tempdir_in(&folder).or_io(|| format!("cannot create a directory in {folder:?}"))?;
         let path = dir.path().join("layer");
-        let options = PackOptions { format: Some(EROFS.into()), sync: false, ..self.options.clone() };
+        let own_codec = matches!(self.encoding, LayerEncoding::Zstd { .. }).then(|| "none".into());
+        let codec = self.options.codec.clone().or(own_codec);
+        let options = PackOptions { format: Some(EROFS.into()), codec, sync: false, ..self.options.clone() };
         let report = Pack::of_loaded(loaded, &path).options(options).run_with(progress);
         report.map_err(|error| error.at(format!("layer {}", layer.name())))?;
         layers.add(&FileImage::open(&path)?, progress)

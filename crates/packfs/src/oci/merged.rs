@@ -365,6 +365,13 @@ impl Volume for MergedVolume {
         Some(self.sum(|volume| volume.image_len().unwrap_or(0)))
     }
 
+    fn will_read_inodes(&self, ids: &[InodeId]) {
+        for (index, layer) in self.layers.iter().enumerate() {
+            let own = ids.iter().map(|id| place_of(*id)).filter(|place| place.0 == index);
+            layer.volume.will_read_inodes(&own.map(|place| place.1).collect::<Vec<_>>());
+        }
+    }
+
     fn keep_at_most(&self, len_max: usize) {
         locked(&self.listings).clear();
         let each = len_max / self.layers.len();

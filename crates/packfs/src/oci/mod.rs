@@ -1,13 +1,16 @@
 //! OCI images: read, as sources, pushed, and converted.
 
+mod chunk_index;
 mod chunks;
 mod convert;
+mod encode;
 mod layers;
 mod merged;
 mod open;
 mod push;
 
 pub use convert::{Convert, convert};
+pub use encode::LayerEncoding;
 pub(crate) use layers::load;
 pub use packfs_remote::oci::{Descriptor, Digest, ErofsMedia, OciOptions, OciPlace, Platform};
 pub use push::{OciReport, Push, push};

@@ -1,9 +1,11 @@
 //! EROFS images as the layers of an OCI image.
 
+use super::encode::{EncodedLayer, LayerEncoding, encode};
 use packfs_core::{Error, FileImage, Image, Progress, Result, Stage, usize_of};
 use packfs_remote::RemoteOptions;
 use packfs_remote::oci::{
-    Descriptor, Digest, EROFS, ErofsMedia, Hashing, Manifest, OciPlace, OciTarget, Platform, Unnamed,
+    Descriptor, Digest, EROFS, ErofsMedia, ErofsParts, Hashing, Manifest, OciPlace, OciTarget, Platform,
+    Unnamed,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,7 @@ pub struct Push {
     images: Vec<PathBuf>,
     target: OciPlace,
     media: ErofsMedia,
+    encoding: LayerEncoding,
     jobs: usize,
     remote: RemoteOptions,
 }
@@ -28,6 +31,7 @@ pub fn push<P: AsRef<Path>>(images: impl IntoIterator<Item = P>, target: OciPlac
         images: images.into_iter().map(|image| image.as_ref().to_owned()).collect(),
         target,
         media: ErofsMedia::default(),
+        encoding: LayerEncoding::default(),
         jobs: 0,
         remote: RemoteOptions::default(),
     }
@@ -58,7 +62,14 @@ impl Push {
         self
     }
 
-    /// Hashing threads; 0: one for each processor.
+    /// Sets the encoding of the layers.
+    #[must_use]
+    pub fn encoding(mut self, encoding: LayerEncoding) -> Self {
+        self.encoding = encoding;
+        self
+    }
+
+    /// Threads that hash and compress; 0: one for each processor.
     #[must_use]
     pub fn jobs(mut self, count: usize) -> Self {
         self.jobs = count;
@@ -90,7 +101,7 @@ impl Push {
             images.push(image);
         }
         let target = OciTarget::open(&self.target, &self.remote)?;
-        let mut layers = Layers::new(&target, self.media, self.jobs);
+        let mut layers = Layers::new(&target, self.media, self.encoding, self.jobs);
         for image in &images {
             layers.add(image, progress)?;
         }
@@ -121,6 +132,7 @@ fn new_config(platform: &Platform, diff_ids: &[Digest]) -> String {
 pub(super) struct Layers<'a> {
     target: &'a OciTarget,
     media: ErofsMedia,
+    encoding: LayerEncoding,
     jobs: usize,
     descriptors: Vec<Descriptor>,
     pub diff_ids: Vec<Digest>,
@@ -128,19 +140,38 @@ pub(super) struct Layers<'a> {
 }
 
 impl<'a> Layers<'a> {
-    pub(super) fn new(target: &'a OciTarget, media: ErofsMedia, jobs: usize) -> Self {
-        Layers { target, media, jobs, descriptors: Vec::new(), diff_ids: Vec::new(), present: 0 }
+    pub(super) fn new(
+        target: &'a OciTarget,
+        media: ErofsMedia,
+        encoding: LayerEncoding,
+        jobs: usize,
+    ) -> Self {
+        let (descriptors, diff_ids) = (Vec::new(), Vec::new());
+        Layers { target, media, encoding, jobs, descriptors, diff_ids, present: 0 }
     }
 
-    /// Adds an EROFS image, with the root hash of a hash tree that is appended to it.
+    /// Adds an EROFS image, encoded, with the root hash of a hash tree that is appended to it.
     ///
-    /// Errors: `Corrupt` if the hash tree does not match; those of the target.
+    /// Errors: `Corrupt` if the hash tree does not match; `Usage` for a wrong level; those of the
+    /// target.
     pub(super) fn add(&mut self, image: &dyn Image, progress: &dyn Progress) -> Result<()> {
-        let digest = digest_of(image, progress)?;
         let verity = verity_of(image, self.jobs, progress)?;
-        let verity = verity.as_ref().map(|(offset, block_len, root)| (*offset, *block_len, root.as_str()));
-        let descriptor = self.media.layer(digest.clone(), image.len(), verity);
-        self.put(descriptor, digest, image, progress)
+        let level = match self.encoding {
+            LayerEncoding::Plain => {
+                let digest = digest_of(image, progress)?;
+                let parts = ErofsParts { verity, ..ErofsParts::default() };
+                let descriptor = self.media.layer(digest.clone(), image.len(), &parts);
+                return self.put(descriptor, digest, image, progress);
+            }
+            LayerEncoding::Indexed => None,
+            LayerEncoding::Zstd { level } => Some(level),
+        };
+        let EncodedLayer { file, digest, diff_id, index, index_digest } =
+            encode(image, level, self.jobs, progress)?;
+        let decoded = level.map(|_| diff_id.clone());
+        let parts = ErofsParts { decoded, verity, index: Some((index, index_digest)) };
+        let descriptor = self.media.layer(digest, file.len(), &parts);
+        self.put(descriptor, diff_id, &file, progress)
     }
 
     /// Adds a blob as it is.
@@ -198,12 +229,13 @@ fn digest_of(image: &dyn Image, progress: &dyn Progress) -> Result<Digest> {
 
 /// Returns place, block length, and root hash of an appended hash tree, which is compared with the
 /// data; `None` if there is none.
-fn verity_of(image: &dyn Image, jobs: usize, progress: &dyn Progress) -> Result<Option<(u64, u32, String)>> {
+fn verity_of(image: &dyn Image, jobs: usize, progress: &dyn Progress) -> Result<Option<(u64, u32, Digest)>> {
     let Some((offset, params)) = packfs_integrity::find_appended(image)? else { return Ok(None) };
     let report = packfs_integrity::verify_verity(image, &params, image, offset, jobs, progress)?;
     if !report.is_sound(&report.root_hash) {
         let fault = "its dm-verity hash tree does not match its data";
         return Err(Error::corrupt(image.name(), fault).hint("packfs verity --verify lists the blocks"));
     }
-    Ok(Some((offset, params.data_block_len, packfs_integrity::to_hex(&report.root_hash))))
+    let root = format!("{}:{}", params.algorithm.name(), packfs_integrity::to_hex(&report.root_hash));
+    Ok(Some((offset, params.data_block_len, root.parse()?)))
 }

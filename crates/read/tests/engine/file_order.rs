@@ -1,10 +1,13 @@
 //! Files in a given order.
 
 use crate::made_up::{FILE, synthetic_image};
-use packfs_core::{Error, ErrorKind, Progress, Silent};
+use packfs_core::{Error, ErrorKind, Fetched, Image, Progress, Result, Silent};
 use packfs_format::{Extent, ExtentFrom, InodeId};
-use packfs_read::{Piece, Wanted};
+use packfs_read::{Piece, ReadEngine, ReadOptions, Wanted};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 #[test]
 fn file_order_delivers_files_one_after_the_other() {
@@ -34,6 +37,65 @@ fn file_order_delivers_files_one_after_the_other() {
         };
         made.engine(jobs, cache_bytes).in_file_order(&made.wanted(), &Silent, deliver).unwrap();
         assert!(got == made.contents, "{jobs} workers");
+    }
+}
+
+/// Image far away, which is read only where that was announced.
+#[derive(Default)]
+struct Far {
+    bytes: Vec<u8>,
+    announced: Mutex<Vec<Range<u64>>>,
+    came: Condvar,
+}
+
+impl Image for Far {
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let is_missing =
+            |announced: &mut Vec<Range<u64>>| !announced.iter().any(|range| range.contains(&offset));
+        let announced = self.announced.lock().unwrap();
+        let waited = self.came.wait_timeout_while(announced, Duration::from_secs(20), is_missing).unwrap();
+        assert!(!waited.1.timed_out(), "byte {offset} was not announced");
+        let rest = &self.bytes[offset as usize..];
+        let len = rest.len().min(buf.len());
+        buf[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        self.announced.lock().unwrap().extend_from_slice(ranges);
+        self.came.notify_all();
+    }
+
+    fn fetched(&self) -> Option<Fetched> {
+        Some(Fetched::default())
+    }
+
+    fn name(&self) -> String {
+        "far image".into()
+    }
+}
+
+#[test]
+fn an_image_far_away_is_told_what_is_read_next() {
+    for jobs in [1, 3] {
+        let made = synthetic_image(4, 60);
+        let image = Arc::new(Far { bytes: made.image.clone(), ..Far::default() });
+        let options = ReadOptions { jobs, cache_bytes: 1 << 20, ..ReadOptions::default() };
+        let engine = ReadEngine::new(image, Arc::new(made.volume.volume()), options);
+        let mut len = 0;
+        let deliver = &mut |_: usize, piece: Piece<'_>| {
+            if let Piece::Data { bytes, .. } = piece {
+                len += bytes.len();
+            }
+            // The delivery ends before all is announced, and does not wait for that.
+            if len < 100_000 { Ok(()) } else { Err(Error::failed("enough")) }
+        };
+        let ended = engine.in_file_order(&made.wanted(), &Silent, deliver);
+        assert!(ended.is_ok() || len >= 100_000, "{ended:?}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::blobs::{Archive, BlobFiles, Folder, read_small};
 use super::digest::{Digest, Verified};
+use super::erofs::{DECODED_DIGEST, INDEX_DIGEST, INDEX_MEDIA, INDEX_RANGE, INDEX_TARGET};
 use super::manifest::{
     Descriptor, Document, JSON_LEN_MAX, LayerKind, Manifest, ROLE, check_manifests, diff_ids,
 };
@@ -19,13 +20,6 @@ use std::sync::Arc;
 const DEPTH_MAX: usize = 4;
 /// Longest chunk index.
 const INDEX_LEN_MAX: u64 = 64 << 20;
-/// Annotations of a layer about its chunk index, and that of an index about its layer.
-const INDEX_RANGE: &str = "org.erofs.chunk-index.range";
-const INDEX_DIGEST: &str = "org.erofs.chunk-index.digest";
-const INDEX_MEDIA: &str = "org.erofs.chunk-index.mediaType";
-const INDEX_TARGET: &str = "org.erofs.chunk-index.target";
-/// Annotation of a layer with the digest of its decoded form.
-const DECODED_DIGEST: &str = "org.erofs.uncompressed-digest";
 /// Most platforms listed in a message.
 const LISTED_MAX: usize = 20;
 
@@ -580,7 +574,7 @@ impl OciLayer {
                 Error::corrupt(format!("layer {}", self.name()), fault)
             };
             self.diff_id = Some(text.parse().map_err(wrong)?);
-        } else if self.is_plain() {
+        } else if self.kind == LayerKind::Erofs {
             self.diff_id = self.descriptor.as_ref().map(|it| it.digest.clone());
         }
         Ok(self)

@@ -21,6 +21,8 @@ pub(crate) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 /// Value of the header `Accept` for manifests.
 pub(crate) const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json";
+/// Media type of chunk indexes of layers.
+pub(crate) const CHUNK_INDEX: &str = "application/vnd.erofs.chunk-index.v1";
 /// Annotation with the tag of an image in a layout.
 pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
 /// Annotation with the role of an EROFS layer.
@@ -95,7 +97,7 @@ impl LayerKind {
             | ("application/vnd.docker.image.rootfs.diff.tar.zstd", "") => LayerKind::Tar,
             ("application/vnd.erofs" | "application/vnd.erofs.layer.v1", "") => LayerKind::Erofs,
             ("application/vnd.erofs" | "application/vnd.erofs.layer.v1", "zstd") => LayerKind::ErofsZstd,
-            ("application/vnd.erofs.chunk-index.v1", "") => LayerKind::ChunkIndex,
+            (CHUNK_INDEX, "") => LayerKind::ChunkIndex,
             ("application/vnd.oci.image.layer.nondistributable.v1.tar", _)
             | ("application/vnd.docker.image.rootfs.foreign.diff.tar.gzip", _) => LayerKind::Foreign,
             _ => LayerKind::Other,

@@ -24,7 +24,7 @@ mod target;
 pub use crate::platform::{EROFS, OciOptions, Platform};
 pub use blobs::BlobFiles;
 pub use digest::{Digest, Hashing, Verified};
-pub use erofs::ErofsMedia;
+pub use erofs::{ErofsMedia, ErofsParts};
 pub use image::{ChunkIndexBytes, OciImage, OciImages, OciLayer};
 pub use manifest::{Descriptor, Index, LayerKind, Manifest, REF_NAME};
 pub use place::{ArchivePlace, OciPlace, Pin, RegistryPlace};

@@ -11,7 +11,8 @@ const PARTS_MAX: u64 = 10_000;
 const PART_LEN_MIN: u64 = 5 << 20;
 /// Most bytes of a part that the store copies.
 const COPY_LEN_MAX: u64 = 5 << 30;
-/// Bytes of a part that is sent, unless there would be too many.
+/// Most bytes of an object that is sent in one request; longer ones are sent in parts of this
+/// length, or of a greater one if there would be too many.
 pub(super) const SENT_LEN: u64 = 16 << 20;
 
 /// Part of an object.

@@ -1,0 +1,42 @@
+//! Tells the image which inodes and directories are read next.
+
+use crate::disk::InodeExtended;
+use crate::reader::Reader;
+use packfs_core::{FileType, Image};
+use packfs_format::{ExtentFrom, InodeId};
+use std::ops::{ControlFlow, Range};
+
+/// Most places of directories that are announced at a time.
+const PLACES_MAX: usize = 4096;
+
+impl Reader {
+    /// Announces inodes, then what directories among them have elsewhere.
+    pub(crate) fn announce(&self, ids: &[InodeId]) {
+        let place = |id: &InodeId| {
+            let at = self.inode_at(id.0)?;
+            Some(at..at.saturating_add(size_of::<InodeExtended>() as u64))
+        };
+        self.will_read(&ids.iter().filter_map(place).collect::<Vec<_>>());
+        let mut places: Vec<Range<u64>> = Vec::new();
+        for id in ids {
+            let Ok(raw) = self.raw_inode(id.0) else { continue };
+            if raw.file_type != FileType::Directory {
+                continue;
+            }
+            let _ = self.content(&raw, 0..raw.size, &mut |extent| {
+                match extent.from {
+                    ExtentFrom::Hole => {}
+                    ExtentFrom::Stored(at) => places.push(at..at.saturating_add(extent.len)),
+                    ExtentFrom::Block { block, .. } => {
+                        places.push(block.offset..block.offset.saturating_add(block.stored_len.into()));
+                    }
+                }
+                if places.len() < PLACES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            if places.len() >= PLACES_MAX {
+                break;
+            }
+        }
+        self.will_read(&places);
+    }
+}
