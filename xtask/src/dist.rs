@@ -113,8 +113,15 @@ fn speaker(targets: &[String], programs: &[PathBuf]) -> Result<PathBuf> {
     if let Some((_, program)) = targets.iter().zip(programs).find(|(target, _)| here(target)) {
         return Ok(program.clone());
     }
+    program_of_machine()
+}
+
+/// Builds packfs for this machine, and returns the program.
+pub fn program_of_machine() -> Result<PathBuf> {
     let mut cargo = crate::metadata::cargo();
     cargo.args(["build", "--release", "--locked", "-p", "packfs-cli", "--bin", "packfs"]);
+    // The program is the same without packfs-lab.
+    cargo.arg("--no-default-features").arg("--target-dir").arg(workspace::target());
     shell::run(cargo.current_dir(workspace::root()))?;
     Ok(workspace::target().join("release/packfs"))
 }

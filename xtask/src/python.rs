@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::{Failure, Result};
-use crate::{args, dist, metadata, shell, workspace};
+use crate::{args, dist, shell, workspace};
 
 pub const HELP: &str = "\
 Usage: cargo xtask python [--wheel [--target TARGET]] [--python PROGRAM] [--with PACKAGES]
@@ -95,14 +95,10 @@ impl Venv {
     /// before.
     fn build_wheel(&self, is_optimized: bool) -> Result<PathBuf> {
         let target = workspace::target();
-        let profile = if is_optimized { "release" } else { "debug" };
-        if is_optimized {
-            let mut cargo = metadata::cargo();
-            cargo.args(["build", "--release", "--locked", "--package", "packfs-cli", "--bin", "packfs"]);
-            shell::run(cargo.arg("--no-default-features").current_dir(workspace::root()))?;
-        }
+        let before = Some(target.join("debug/packfs")).filter(|program| program.is_file());
+        let program = if is_optimized { Some(dist::program_of_machine()?) } else { before };
         let wheels = target.join("python/wheels");
-        let mut maturin = self.maturin(&target.join(profile).join("packfs"), &wheels)?;
+        let mut maturin = self.maturin(program.as_deref(), &wheels)?;
         maturin.args(["--profile", if is_optimized { "release" } else { "dev" }]);
         if !is_optimized {
             // Two formats are enough for the tests, and build in half of the time.
@@ -118,7 +114,7 @@ impl Venv {
         let program = dist::program(&format!("{arch}-unknown-linux-musl"))?;
         dist::fetch_library(target)?;
         let wheels = workspace::target().join("python").join(target);
-        let mut maturin = self.maturin(&program, &wheels)?;
+        let mut maturin = self.maturin(Some(&program), &wheels)?;
         maturin.args(["--profile", "release", "--zig", "--target", target, "--compatibility"]);
         maturin.arg(if target.ends_with("-musl") { "musllinux_1_2" } else { "manylinux2014" });
         // Debug information and symbols would make half of the wheel.
@@ -127,15 +123,15 @@ impl Venv {
         the_wheel(&wheels)
     }
 
-    /// Returns the command that builds a wheel in a folder, with a program if that is there.
-    fn maturin(&self, program: &Path, wheels: &Path) -> Result<Command> {
+    /// Returns the command that builds a wheel in a folder, with a program if one is given.
+    fn maturin(&self, program: Option<&Path>, wheels: &Path) -> Result<Command> {
         let folder = workspace::root().join("python");
         let scripts = folder.join("packfs.data/scripts");
         workspace::make_dir(&scripts)?;
         // Anything in the folder becomes a command.
         let installed = scripts.join("packfs");
         let _ = std::fs::remove_file(&installed);
-        if program.is_file() {
+        if let Some(program) = program {
             std::fs::copy(program, &installed).map_err(|error| Failure::io("copy", program, error))?;
         }
         workspace::remove_dir(wheels)?;
