@@ -151,7 +151,8 @@ fn small_images_of_quick_codecs_share_ranges_and_others_have_one_stream() {
     }
     assert_eq!(sharing("lz4", &[("fragments", "all")]), (Fragments::All, Dedupe::Files));
     assert_eq!(sharing("lz4", &[("fragments", "off")]), (Fragments::Off, Dedupe::Files));
-    assert_eq!(sharing("lz4", &[("dedupe", "off")]), (Fragments::Tails, Dedupe::Off));
+    assert_eq!(sharing("lz4", &[("dedupe", "off")]), (Fragments::All, Dedupe::Off));
+    assert_eq!(sharing("lz4", &[("dedupe", "ranges")]), (Fragments::Tails, Dedupe::Ranges));
     assert_eq!(sharing("lz4", &[("interlaced", "on")]), (Fragments::All, Dedupe::Files));
     assert_eq!(sharing("lz4", &[("kernel", "5.16")]), (Fragments::Off, Dedupe::Files));
 }

@@ -175,7 +175,8 @@ impl Wants {
             && !has_none
             && !typed.interlaced
             && storage.codecs().is_some_and(|(codecs, _)| is_quick(&codecs.first))
-            && matches!(typed.fragments, None | Some(Fragments::Tails));
+            && matches!(typed.fragments, None | Some(Fragments::Tails))
+            && matches!(typed.dedupe, None | Some(Dedupe::Ranges));
         let fragments = match goal {
             _ if has_none => Fragments::Off,
             Goal::Size if !shares_ranges => Fragments::All,
