@@ -66,7 +66,7 @@ class PackfsDataset:
         self.classes: list[str] = []
         self._labels = array("L")
         if labels:
-            self.classes, numbered = classes(self._names, self._ends, self.root)
+            self.classes, numbered = classes(self._names, self._ends, os.fsencode(self.root))
             self._labels.extend(numbered)
         # Workers of a fork open it for themselves.
         self._opened = None

@@ -240,17 +240,17 @@ pub fn classes(
     py: Python<'_>,
     names: &[u8],
     ends: PyBuffer<u64>,
-    root: &str,
+    root: &[u8],
 ) -> PyResult<(Vec<OsString>, Vec<usize>)> {
     let (mut start, mut found) = (0, Vec::new());
     for end in ends.to_vec(py)? {
         let end = usize::try_from(end)?;
         let path = names.get(start..end).unwrap_or_default();
         start = end;
-        let below = path.strip_prefix(root.as_bytes()).unwrap_or(path);
+        let below = path.strip_prefix(root).unwrap_or(path);
         let below = &below[below.iter().take_while(|&&byte| byte == b'/').count()..];
         let Some(slash) = below.iter().position(|&byte| byte == b'/') else {
-            let path = String::from_utf8_lossy(path);
+            let (path, root) = (String::from_utf8_lossy(path), String::from_utf8_lossy(root));
             let fault = format!("{path:?} is in no directory below {root:?}, so it has no class");
             return Err(PyValueError::new_err(fault));
         };
