@@ -107,18 +107,33 @@ pub struct Entry<'a> {
     pub node: NodeId,
 }
 
+/// Place of a name among all names of a tree: start (48 bits) and length in 8 bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EntryRow {
-    pub name_start: u64,
-    pub node: NodeId,
-    pub name_len: u8,
+pub(crate) struct NamePlace {
+    start_low: u32,
+    start_high: u16,
+    len: u8,
 }
 
-impl EntryRow {
-    /// Its name, given those of the tree.
-    pub(crate) fn name(self, names: &[u8]) -> &[u8] {
-        &names[self.name_start as usize..][..usize::from(self.name_len)]
+impl NamePlace {
+    /// Adds a name to `names`.
+    pub(crate) fn add(names: &mut Vec<u8>, name: &[u8]) -> Self {
+        let start = names.len() as u64;
+        names.extend_from_slice(name);
+        NamePlace { start_low: start as u32, start_high: (start >> 32) as u16, len: name.len() as u8 }
     }
+
+    /// The name, given all.
+    pub(crate) fn of(self, names: &[u8]) -> &[u8] {
+        let start = u64::from(self.start_high) << 32 | u64::from(self.start_low);
+        &names[start as usize..][..usize::from(self.len)]
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntryRow {
+    pub name: NamePlace,
+    pub node: NodeId,
 }
 
 /// Range of a directory's entries in the table of entries.
@@ -175,7 +190,7 @@ impl Tree {
     }
 
     fn name(&self, row: &EntryRow) -> &[u8] {
-        row.name(&self.names)
+        row.name.of(&self.names)
     }
 
     /// Finds a name in a directory.

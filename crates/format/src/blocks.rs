@@ -181,4 +181,11 @@ impl Placed<Blocks> {
     pub fn blocks_of(&self, place: &FilePlace<Blocks>) -> &[StoredBlock] {
         &self.data.blocks[place.rows()]
     }
+
+    /// Returns how many bytes of a file of `len` bytes are holes, given the length of blocks.
+    pub fn hole_len(&self, place: &FilePlace<Blocks>, block_len: u64, len: u64) -> u64 {
+        let holes = self.blocks_of(place).iter().zip(0_u64..).filter(|(block, _)| block.stored_len == 0);
+        let hole_len = |index: u64| len.saturating_sub(index.saturating_mul(block_len)).min(block_len);
+        holes.fold(0, |sum, (_, index)| sum.saturating_add(hole_len(index)))
+    }
 }

@@ -179,8 +179,8 @@ pub enum FileForm {
     Flat,
     /// In [`ClustersPlaced::clusters`], as chunks of one length.
     Chunks {
-        /// Bytes in each chunk but the last.
-        chunk_len: u64,
+        /// Base-2 logarithm of the bytes in each chunk but the last.
+        chunk_bits: u8,
     },
     /// In [`ClustersPlaced::clusters`], each holding what it holds.
     Clusters {
@@ -278,5 +278,11 @@ impl Placed<Clusters> {
     /// Returns the clusters of a file.
     pub fn clusters_of(&self, place: &FilePlace<Clusters>) -> &[Cluster] {
         &self.data.clusters[place.rows()]
+    }
+
+    /// Returns how many bytes of a file are holes.
+    pub fn hole_len(&self, place: &FilePlace<Clusters>) -> u64 {
+        let holes = self.clusters_of(place).iter().filter(|row| row.form == ClusterForm::Hole);
+        holes.fold(0, |sum, row| sum.saturating_add(row.len))
     }
 }

@@ -71,13 +71,11 @@ pub struct FilePlace<K: DataKind> {
     pub form: K::Form,
     /// Its tail, if that lies elsewhere.
     pub tail: Option<K::Tail>,
-    /// Number of its bytes that are holes.
-    pub hole_len: u64,
 }
 
 impl<K: DataKind> Default for FilePlace<K> {
     fn default() -> Self {
-        FilePlace { start: 0, first: 0, count: 0, form: K::Form::default(), tail: None, hole_len: 0 }
+        FilePlace { start: 0, first: 0, count: 0, form: K::Form::default(), tail: None }
     }
 }
 

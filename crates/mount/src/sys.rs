@@ -94,23 +94,32 @@ pub(crate) struct LoopConfig {
     pub(crate) reserved: [u64; 8],
 }
 
-/// Has all threads share one heap, instead of one each.
+/// A setting of glibc's heap (`malloc.h`).
+#[derive(Clone, Copy)]
+pub(crate) enum HeapSetting {
+    /// `M_TRIM_THRESHOLD`: bytes that the heap may keep free at its end.
+    Trim = -1,
+    /// `M_MMAP_THRESHOLD`: length in bytes from which a block is mapped on its own.
+    Map = -3,
+    /// `M_ARENA_MAX`: number of heaps.
+    Heaps = -8,
+}
+
+/// Changes a setting of the heap.
 #[cfg(target_env = "gnu")]
-pub(crate) fn share_heap() {
-    /// `M_ARENA_MAX` of glibc's `malloc.h`.
-    const ARENA_MAX: std::ffi::c_int = -8;
+pub(crate) fn set_heap(setting: HeapSetting, value: c_int) {
     unsafe extern "C" {
-        fn mallopt(param: std::ffi::c_int, value: std::ffi::c_int) -> std::ffi::c_int;
+        fn mallopt(param: c_int, value: c_int) -> c_int;
     }
     // SAFETY: the function takes two numbers and may be called at any time, from any thread.
     unsafe {
-        mallopt(ARENA_MAX, 1);
+        mallopt(setting as c_int, value);
     }
 }
 
-/// Other C libraries have one heap.
+/// Other C libraries have one heap, and map long blocks on their own.
 #[cfg(not(target_env = "gnu"))]
-pub(crate) fn share_heap() {}
+pub(crate) fn set_heap(_: HeapSetting, _: c_int) {}
 
 /// The system's allocator for a program: when memory is exhausted, the program ends with an error
 /// message and exit code 1, instead of aborting.

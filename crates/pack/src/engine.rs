@@ -58,6 +58,9 @@ pub(crate) trait Engine: Kind {
     /// Adds the figures of this engine to a report.
     fn add_to_report(placed: &Placed<Self>, report: &mut PackReport);
 
+    /// Returns the number of bytes of all files that are holes.
+    fn hole_bytes(context: &Context<'_, Self>, placed: &Placed<Self>) -> u64;
+
     /// Returns the cost of a walk along the tree, if the order of files matters for it.
     fn walk(_context: &Context<'_, Self>, _placed: &Placed<Self>) -> WalkReads {
         WalkReads::default()

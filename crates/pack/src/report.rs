@@ -175,7 +175,6 @@ impl PackReport {
             metadata_len: sections.iter().map(|(_, len)| len).sum(),
             duplicate_files: placed.duplicate_files,
             duplicate_bytes: placed.duplicate_bytes,
-            hole_bytes: placed.files.iter().map(|place| place.hole_len).fold(0, u64::saturating_add),
             losses: plan.losses,
             sections: sections.into_iter().map(|(owner, len)| Section { owner, len }).collect(),
             ..PackReport::default()

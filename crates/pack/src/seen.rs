@@ -29,18 +29,22 @@ impl TailBytes {
 /// Number of a tail that was added.
 pub(crate) type TailId = u32;
 
-/// The first occurrence of a tail, from which it can be read again. There may be millions.
+/// The first occurrence of a tail, which ends where its file ends. There may be millions.
+#[derive(Clone, Copy)]
 struct Origin {
     node: NodeId,
     len: u32,
-    offset: u64,
-    /// Half of the hash, enough to select candidates.
-    hash: u64,
+    /// A part of the hash, enough to select candidates.
+    hash: u32,
 }
 
 impl Origin {
-    fn may_be(&self, len: u32, hash: u64) -> bool {
-        self.len == len && self.hash == hash
+    fn new(node: NodeId, len: u32, hash: u128) -> Self {
+        Origin { node, len, hash: hash as u32 }
+    }
+
+    fn may_be(&self, tail: Origin) -> bool {
+        (self.len, self.hash) == (tail.len, tail.hash)
     }
 }
 
@@ -72,38 +76,48 @@ impl<'a, K: DataKind> SeenTails<'a, K> {
         if !self.context.plan.dedupe {
             return Ok(None);
         }
-        let (len, hash) = (tail.bytes.len() as u32, tail.hash as u64);
-        let may_be = |id: &TailId| self.origins[*id as usize].may_be(len, hash);
-        match self.firsts.find(self.hashing.hash_one((len, hash)), may_be).copied() {
+        let wanted = Origin::new(NodeId::ROOT, tail.bytes.len() as u32, tail.hash);
+        let may_be = |id: &TailId| self.origins[*id as usize].may_be(wanted);
+        match self.firsts.find(self.hash(wanted), may_be).copied() {
             Some(earlier) if self.is_same(earlier, tail)? => Ok(Some(earlier)),
             _ => Ok(None),
         }
     }
 
-    /// Adds a tail that ends at `end` of a file; returns its number.
-    pub(crate) fn add(&mut self, node: NodeId, end: u64, tail: &TailBytes) -> TailId {
-        self.add_known(node, end, tail.bytes.len() as u32, tail.hash)
+    /// Returns the file of a tail.
+    pub(crate) fn node(&self, id: TailId) -> NodeId {
+        self.origins[id as usize].node
+    }
+
+    /// Returns the length of a tail in bytes.
+    pub(crate) fn len(&self, id: TailId) -> u32 {
+        self.origins[id as usize].len
+    }
+
+    /// Adds the tail of a file; returns its number.
+    pub(crate) fn add(&mut self, node: NodeId, tail: &TailBytes) -> TailId {
+        self.add_known(node, tail.bytes.len() as u32, tail.hash)
     }
 
     /// Adds a tail that later ones do not share; returns its number.
-    pub(crate) fn add_apart(&mut self, node: NodeId, end: u64, tail: &TailBytes) -> TailId {
-        let (len, hash) = (tail.bytes.len() as u32, tail.hash as u64);
-        self.origins.push(Origin { node, len, offset: end - u64::from(len), hash });
+    pub(crate) fn add_apart(&mut self, node: NodeId, tail: &TailBytes) -> TailId {
+        self.origins.push(Origin::new(node, tail.bytes.len() as u32, tail.hash));
         self.origins.len() as TailId - 1
     }
 
     /// Adds a tail whose length and hash are known.
-    pub(crate) fn add_known(&mut self, node: NodeId, end: u64, len: u32, hash: u128) -> TailId {
+    pub(crate) fn add_known(&mut self, node: NodeId, len: u32, hash: u128) -> TailId {
         let id = self.origins.len() as TailId;
-        let hash = hash as u64;
-        self.origins.push(Origin { node, len, offset: end - u64::from(len), hash });
+        let tail = Origin::new(node, len, hash);
+        self.origins.push(tail);
         if self.context.plan.dedupe {
+            let hash = self.hash(tail);
             let SeenTails { origins, firsts, hashing, .. } = self;
-            let origin = |id: &TailId| &origins[*id as usize];
+            let origin = |id: &TailId| origins[*id as usize];
             firsts
                 .entry(
-                    hashing.hash_one((len, hash)),
-                    |id| origin(id).may_be(len, hash),
+                    hash,
+                    |id| origin(id).may_be(tail),
                     |id| hashing.hash_one((origin(id).len, origin(id).hash)),
                 )
                 .or_insert(id);
@@ -111,13 +125,18 @@ impl<'a, K: DataKind> SeenTails<'a, K> {
         id
     }
 
+    fn hash(&self, tail: Origin) -> u64 {
+        self.hashing.hash_one((tail.len, tail.hash))
+    }
+
     fn is_same(&mut self, earlier: TailId, tail: &TailBytes) -> Result<bool> {
         if let Some(bytes) = self.compared.get(&earlier) {
             return Ok(**bytes == *tail.bytes);
         }
-        let Origin { node, offset, len, .. } = self.origins[earlier as usize];
+        let Origin { node, len, .. } = self.origins[earlier as usize];
         let mut bytes = vec![0; len as usize].into_boxed_slice();
-        self.context.open(node)?.read_exact_at(offset, &mut bytes)?;
+        let start = self.context.len(node) - u64::from(len);
+        self.context.open(node)?.read_exact_at(start, &mut bytes)?;
         let same = bytes == tail.bytes;
         if self.compared_len + bytes.len() > COMPARED_LEN {
             self.compared.clear();

@@ -58,19 +58,24 @@ impl Packing<'_> {
             progress,
             output: self.output,
         };
-        let stored = E::place(&job, files.row(E::block_len(&plan.data)), &mut seen)?;
+        let mut stored = E::place(&job, files.row(E::block_len(&plan.data)), &mut seen)?;
         clock.passed(Stage::Data);
         let coverage = self.lay_out(layout, &plan, &stored.placed, &mut files)?;
         clock.passed_if(Stage::Metadata, options.verify.is_some());
-        self.verify(&files, &job, &stored.placed, seen)?;
-        let image_len = files.finish(options.sync)?;
-        clock.passed(if options.verify.is_some() { Stage::Verify } else { Stage::Metadata });
-
-        let walk = E::walk(context, &stored.placed);
+        if options.verify.is_some() {
+            duplicates.check_unchanged(context, &mut seen)?;
+        }
+        let (walk, hole_bytes) = (E::walk(context, &stored.placed), E::hole_bytes(context, &stored.placed));
+        // The places of all files are freed before the image is read back.
+        let failed = std::mem::take(&mut stored.placed.failed);
         let report = PackReport::new(self.tree, plan, &stored.placed, &coverage);
         let report = self.report(report, stored, reuse);
+        drop((duplicates, parts));
+        self.verify(&files, &failed, &seen)?;
+        let image_len = files.finish(options.sync)?;
+        clock.passed(if options.verify.is_some() { Stage::Verify } else { Stage::Metadata });
         let data_files = data_files.iter().map(|file| file.path.clone()).collect();
-        Ok(PackReport { image_len, walk, far_apart, data_files, stages: clock.stages, ..report })
+        Ok(PackReport { image_len, walk, hole_bytes, far_apart, data_files, stages: clock.stages, ..report })
     }
 
     fn context<'c, E: Engine>(&'c self, plan: &'c Plan<E>, boundaries: &'c Boundaries) -> Context<'c, E> {
@@ -156,21 +161,14 @@ impl Packing<'_> {
     }
 
     /// Verifies the image, if requested.
-    fn verify<E: Engine>(
-        &self,
-        files: &Files<'_>,
-        job: &Job<'_, E>,
-        placed: &Placed<E>,
-        mut seen: DigestLog,
-    ) -> Result<()> {
+    fn verify(&self, files: &Files<'_>, failed: &[NodeId], seen: &DigestLog) -> Result<()> {
         let Some(verify) = &self.options.verify else { return Ok(()) };
-        job.duplicates.check_unchanged(job.context, &mut seen)?;
         let written = Written {
             image: files.image.written(),
             data_files: files.data.iter().map(Output::written).collect(),
             format: self.format,
             tree: self.tree,
-            failed: &placed.failed,
+            failed,
             contents: seen.rows(),
             jobs: limits::verify_jobs(self.options),
         };

@@ -213,7 +213,7 @@ pub mod mount {
     pub use packfs_mount::{
         Channel, DryRun, FileContents, FuseCounters, FuseMount, FuseOptions, LoopDevice, LoopOptions,
         MountFlags, OwnerMap, ReportingAllocator, SingleFile, TraceFile, Unmounter, find_subdir, is_root,
-        is_stale, kernel, loop_device, record, share_heap, table, unmount,
+        is_stale, kernel, loop_device, record, return_long_blocks, share_heap, table, unmount,
     };
 }
 

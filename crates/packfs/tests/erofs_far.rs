@@ -22,7 +22,7 @@ type Row = (FileForm, &'static str, &'static [(&'static str, &'static str)]);
 
 const FORMS: &[Row] = &[
     (FileForm::Flat, "none", &[]),
-    (FileForm::Chunks { chunk_len: 4096 }, "none", &[("chunks", "4096")]),
+    (FileForm::Chunks { chunk_bits: 12 }, "none", &[("chunks", "4096")]),
     (FileForm::Clusters { recipe: 0 }, "lz4", &[("index", "extents"), ("fragments", "off")]),
 ];
 

@@ -5,7 +5,7 @@ mod listed;
 pub use listed::{Listed, Prober, load_listed, survey_dir};
 
 use crate::Loaded;
-use crate::dir_contents::{DirContents, DirIndex, Times, open_below, open_dir_below};
+use crate::dir_contents::{DirContents, DirIndex, open_below, open_dir_below};
 use crate::listed::Surveyed;
 use crate::rules::IgnoreFiles;
 use crate::shape::Shape;
@@ -391,10 +391,9 @@ impl<'a> Scan<'a> {
                     open_below(&self.root, &self.host(place), self.shape.follow_symlinks)
                         .or_io(|| format!("cannot open {}", self.name(place)))?;
                 }
-                let len = stat.st_size as u64;
                 NodeKind::File {
-                    len,
-                    content: self.index.add_file(open.index, name.to_bytes(), len, Times::of(stat)),
+                    len: stat.st_size as u64,
+                    content: self.index.add_file(open.index, name.to_bytes(), stat),
                 }
             }
             FileType::Symlink => {

@@ -4,41 +4,53 @@ use packfs_core::{ContentId, ContentReader, Contents, Error, Result, ResultExt};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, SeekFrom, Stat};
 use rustix::io::Errno;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::path::PathBuf;
 
 /// Longest path of a Linux system call, with its NUL.
 const PATH_LEN_MAX: usize = 4096;
 
-/// Names and parents of files; compact, because there may be millions: rows have no padding but at
-/// their end.
+/// Names and parents of files.
 #[derive(Default)]
 pub(crate) struct DirIndex {
     dirs: Vec<DirRow>,
-    files: Vec<FileRow>,
-    /// Names of all rows, concatenated.
-    names: Vec<u8>,
+    /// Names of directories, concatenated.
+    dir_names: Vec<u8>,
+    files: Files,
+    /// Keys of [`Files::states`].
+    hashing: RandomState,
     /// Last path that [`DirIndex::add_path`] added, and its row.
     last_path: Option<(Vec<u8>, u32)>,
 }
 
 struct DirRow {
-    name_start: u64,
+    name_start: usize,
     parent: u32,
     name_len: u8,
 }
 
-struct FileRow {
-    len: u64,
-    times: Times,
-    name_start: u64,
-    dir: u32,
-    name_len: u8,
+/// Files in columns instead of rows, because there may be millions.
+#[derive(Default)]
+struct Files {
+    /// Hashes of length and times as scanned: enough to find out that a file changed.
+    states: Vec<u64>,
+    dirs: Vec<u32>,
+    /// Names, concatenated, and the end of each.
+    names: Vec<u8>,
+    name_ends: Vec<u64>,
+}
+
+impl Files {
+    fn name(&self, file: usize) -> &[u8] {
+        let start = file.checked_sub(1).map_or(0, |before| self.name_ends[before]);
+        &self.names[start as usize..self.name_ends[file] as usize]
+    }
 }
 
 /// Time of the last write, and of the last change of any kind, which cannot be reset: nanoseconds
 /// since 1970, truncated.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Times {
     mtime: i64,
     ctime: i64,
@@ -58,16 +70,10 @@ impl DirIndex {
     /// The source directory itself.
     pub(crate) const ROOT: u32 = 0;
 
-    /// Returns the start of the name and its length.
-    fn add_name(&mut self, name: &[u8]) -> (u64, u8) {
-        let start = self.names.len() as u64;
-        self.names.extend_from_slice(name);
-        (start, name.len() as u8)
-    }
-
     /// Adds a directory; the root is row 0 without being added.
     pub(crate) fn add_dir(&mut self, parent: u32, name: &[u8]) -> u32 {
-        let (name_start, name_len) = self.add_name(name);
+        let (name_start, name_len) = (self.dir_names.len(), name.len() as u8);
+        self.dir_names.extend_from_slice(name);
         self.dirs.push(DirRow { name_start, parent, name_len });
         self.dirs.len() as u32
     }
@@ -90,22 +96,26 @@ impl DirIndex {
     }
 
     /// Adds a file in its scanned state.
-    pub(crate) fn add_file(&mut self, dir: u32, name: &[u8], len: u64, times: Times) -> ContentId {
-        let (name_start, name_len) = self.add_name(name);
-        self.files.push(FileRow { len, times, name_start, dir, name_len });
-        ContentId(self.files.len() as u64 - 1)
+    pub(crate) fn add_file(&mut self, dir: u32, name: &[u8], stat: &Stat) -> ContentId {
+        let state = self.state(stat);
+        let Files { states, dirs, names, name_ends } = &mut self.files;
+        states.push(state);
+        dirs.push(dir);
+        names.extend_from_slice(name);
+        name_ends.push(names.len() as u64);
+        ContentId(states.len() as u64 - 1)
     }
 
-    fn name(&self, start: u64, len: u8) -> &[u8] {
-        &self.names[start as usize..][..usize::from(len)]
+    fn state(&self, stat: &Stat) -> u64 {
+        self.hashing.hash_one((stat.st_size, Times::of(stat)))
     }
 
-    fn path(&self, file: &FileRow) -> Vec<u8> {
-        let mut names = vec![self.name(file.name_start, file.name_len)];
-        let mut at = file.dir;
+    fn path(&self, file: usize) -> Vec<u8> {
+        let mut names = vec![self.files.name(file)];
+        let mut at = self.files.dirs[file];
         while at != DirIndex::ROOT {
             let dir = &self.dirs[at as usize - 1];
-            names.push(self.name(dir.name_start, dir.name_len));
+            names.push(&self.dir_names[dir.name_start..][..usize::from(dir.name_len)]);
             at = dir.parent;
         }
         names.reverse();
@@ -123,92 +133,92 @@ pub(crate) struct DirContents {
 
 impl DirContents {
     pub(crate) fn new(path: PathBuf, root: OwnedFd, mut index: DirIndex, follow_symlinks: bool) -> Self {
-        index.files.shrink_to_fit();
-        index.names.shrink_to_fit();
+        let Files { states, dirs, names, name_ends } = &mut index.files;
+        states.shrink_to_fit();
+        dirs.shrink_to_fit();
+        names.shrink_to_fit();
+        name_ends.shrink_to_fit();
         DirContents { path, root, index, follow_symlinks }
+    }
+
+    /// Returns the path of a file in messages.
+    fn name(&self, file: usize) -> String {
+        use std::os::unix::ffi::OsStringExt;
+        let below = std::ffi::OsString::from_vec(self.index.path(file));
+        format!("{:?}", self.path.join(below))
+    }
+
+    fn changed(&self, file: usize) -> Error {
+        Error::failed(format!("cannot pack {}: it changed during packing", self.name(file)))
+            .hint("pack a snapshot, or stop the program that writes to it")
+    }
+
+    /// Errors: `Failed` for a file that changed since the scan.
+    fn check(&self, file: usize, fd: &OwnedFd) -> Result<Stat> {
+        let stat = rustix::fs::fstat(fd).or_io(|| format!("cannot read {}", self.name(file)))?;
+        let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
+        let is_same = is_file && self.index.state(&stat) == self.index.files.states[file];
+        if is_same { Ok(stat) } else { Err(self.changed(file)) }
     }
 }
 
 impl Contents for DirContents {
     fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
-        let row = usize::try_from(id.0).ok().and_then(|index| self.index.files.get(index));
-        let row = row.ok_or_else(|| Error::failed(format!("no file with id {}", id.0)))?;
-        let path = self.index.path(row);
-        let file = open_below(&self.root, &path, self.follow_symlinks).or_io(|| {
-            format!("cannot open {}", DirReader { contents: self, row, file: None, dense: true }.name())
-        })?;
-        let mut reader = DirReader { contents: self, row, file: None, dense: true };
-        let stat = reader.check(&file)?;
-        reader.dense = stat.st_blocks as u64 * 512 >= row.len;
-        reader.file = Some(file);
-        Ok(Box::new(reader))
+        let file = usize::try_from(id.0).ok().filter(|&file| file < self.index.files.states.len());
+        let file = file.ok_or_else(|| Error::failed(format!("no file with id {}", id.0)))?;
+        let path = self.index.path(file);
+        let fd = open_below(&self.root, &path, self.follow_symlinks)
+            .or_io(|| format!("cannot open {}", self.name(file)))?;
+        let stat = self.check(file, &fd)?;
+        let (len, dense) = (stat.st_size as u64, stat.st_blocks as u64 * 512 >= stat.st_size as u64);
+        Ok(Box::new(DirReader { contents: self, file, fd, len, dense }))
     }
 }
 
 struct DirReader<'a> {
     contents: &'a DirContents,
-    row: &'a FileRow,
-    file: Option<OwnedFd>,
+    /// Number of the file in the index.
+    file: usize,
+    fd: OwnedFd,
+    len: u64,
     /// True if all bytes are allocated, so that there are no holes.
     dense: bool,
-}
-
-impl DirReader<'_> {
-    fn name(&self) -> String {
-        use std::os::unix::ffi::OsStringExt;
-        let below = std::ffi::OsString::from_vec(self.contents.index.path(self.row));
-        format!("{:?}", self.contents.path.join(below))
-    }
-
-    fn changed(&self) -> Error {
-        Error::failed(format!("cannot pack {}: it changed during packing", self.name()))
-            .hint("pack a snapshot, or stop the program that writes to it")
-    }
-
-    /// Errors: `Failed` for a file that changed since the scan.
-    fn check(&self, file: &OwnedFd) -> Result<Stat> {
-        let stat = rustix::fs::fstat(file).or_io(|| format!("cannot read {}", self.name()))?;
-        let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
-        let is_same = is_file && stat.st_size as u64 == self.row.len && Times::of(&stat) == self.row.times;
-        if is_same { Ok(stat) } else { Err(self.changed()) }
-    }
-
-    fn opened(&self) -> Result<&OwnedFd> {
-        self.file.as_ref().ok_or_else(|| self.changed())
-    }
 }
 
 impl ContentReader for DirReader<'_> {
     fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let mut filled = 0;
         while filled < buf.len() {
-            match rustix::io::pread(self.opened()?, &mut buf[filled..], offset + filled as u64) {
-                Ok(0) => return Err(self.changed()),
+            match rustix::io::pread(&self.fd, &mut buf[filled..], offset + filled as u64) {
+                Ok(0) => return Err(self.contents.changed(self.file)),
                 Ok(len) => filled += len,
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(Error::io(format!("cannot read {}", self.name()), error.into())),
+                Err(error) => {
+                    let name = self.contents.name(self.file);
+                    return Err(Error::io(format!("cannot read {name}"), error.into()));
+                }
             }
         }
         Ok(())
     }
 
     fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
-        let len = self.row.len;
-        if offset >= len {
+        if offset >= self.len {
             return Ok(None);
         }
         if self.dense {
-            return Ok(Some(offset..len));
+            return Ok(Some(offset..self.len));
         }
-        next_data(self.opened()?, offset, len).or_io(|| format!("cannot seek in {}", self.name()))
+        next_data(&self.fd, offset, self.len)
+            .or_io(|| format!("cannot seek in {}", self.contents.name(self.file)))
     }
 
     fn file(&self) -> Option<BorrowedFd<'_>> {
-        self.file.as_ref().map(AsFd::as_fd)
+        Some(self.fd.as_fd())
     }
 
     fn check_unchanged(&mut self) -> Result<()> {
-        self.check(self.opened()?).map(|_| ())
+        self.contents.check(self.file, &self.fd).map(|_| ())
     }
 }
 

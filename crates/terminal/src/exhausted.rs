@@ -16,6 +16,7 @@ const NO_THREAD: [&str; 3] = [
 
 /// Prepares the program for limits, before it has a second thread.
 pub fn prepare() {
+    packfs::mount::return_long_blocks();
     if getrlimit(Resource::As).current.is_some() {
         // A heap for each thread would reserve address space by the hundred megabytes.
         packfs::mount::share_heap();

@@ -9,6 +9,8 @@ use packfs_core::{
     ContentDigest, ContentHash, Error, ErrorKind, ImagePath, NodeId, Progress, Result, escaped,
 };
 use packfs_read::{PieceSink, ReadEngine, Wanted};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const UNIT: u64 = ContentHash::UNIT;
@@ -32,71 +34,98 @@ pub(super) fn compare(
     contents: &ExpectedContents<'_>,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let files: Vec<Mutex<Found>> = contents.nodes.iter().map(|_| Mutex::default()).collect();
+    let files = FoundFiles::new(contents.nodes.len());
     let reader = || Ok(Reader { contents, files: &files });
     engine.in_disk_order(contents.wanted, progress, &reader)?;
-    for (index, found) in files.into_iter().enumerate() {
-        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.check(contents.expected.seen(contents.nodes[index])).map_err(|what| {
+    for stripe in 0..STRIPES {
+        files.stripe(stripe).end();
+    }
+    for (index, &node) in contents.nodes.iter().enumerate() {
+        let found = files.stripe(index).files[index / STRIPES];
+        found.check(contents.expected.seen(node)).map_err(|what| {
             Error::failed(format!("\"{}\" {what}", escaped(contents.path(index).as_bytes())))
         })?;
     }
     Ok(())
 }
 
+/// Number of locks; neighbors have different ones.
+const STRIPES: usize = 256;
+
+/// Progress of all files. There may be millions, so they share a few locks.
+struct FoundFiles(Vec<Mutex<Stripe>>);
+
+impl FoundFiles {
+    fn new(count: usize) -> Self {
+        let len = |stripe: usize| (count + STRIPES - 1 - stripe) / STRIPES;
+        FoundFiles((0..STRIPES).map(|stripe| Mutex::new(Stripe::new(len(stripe)))).collect())
+    }
+
+    fn stripe(&self, file_index: usize) -> MutexGuard<'_, Stripe> {
+        self.0[file_index % STRIPES].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Every [`STRIPES`]th file.
+struct Stripe {
+    files: Vec<Found>,
+    /// Incomplete units, by file and number.
+    begun: HashMap<(usize, u64), BegunUnit>,
+}
+
 /// Progress of a file.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Found {
-    /// Bytes expected, and received.
-    expected_len: u64,
-    len: u64,
+    /// Bytes expected but not received; negative if there are too many.
+    missing: i64,
     sum: ContentHash,
-    begun: Vec<BegunUnit>,
 }
 
 /// An incomplete unit. Parts that never come are holes.
 struct BegunUnit {
-    number: u64,
     bytes: Vec<u8>,
     filled_len: usize,
 }
 
-impl Found {
-    /// Adds bytes within one unit of `unit_len` bytes.
-    fn part(&mut self, offset: u64, bytes: &[u8], unit_len: usize) {
+impl Stripe {
+    fn new(len: usize) -> Self {
+        Stripe { files: vec![Found::default(); len], begun: HashMap::new() }
+    }
+
+    /// Adds bytes of a file that lie within one unit of `unit_len` bytes.
+    fn part(&mut self, file: usize, offset: u64, bytes: &[u8], unit_len: usize) {
         if bytes.is_empty() {
             return;
         }
         let (number, start) = (offset / UNIT, (offset % UNIT) as usize);
-        let begun = &mut self.begun;
-        let index = match begun.iter().position(|unit| unit.number == number) {
-            Some(index) => index,
-            None => {
-                begun.push(BegunUnit { number, bytes: vec![0; unit_len], filled_len: 0 });
-                begun.len() - 1
-            }
+        let mut unit = match self.begun.entry((file, number)) {
+            Entry::Occupied(unit) => unit,
+            Entry::Vacant(place) => place.insert_entry(BegunUnit { bytes: vec![0; unit_len], filled_len: 0 }),
         };
-        let unit = &mut begun[index];
-        unit.bytes[start..start + bytes.len()].copy_from_slice(bytes);
-        unit.filled_len += bytes.len();
-        if unit.filled_len >= unit_len {
-            let unit = begun.swap_remove(index);
-            self.sum += ContentHash::of_unit(unit.number, &unit.bytes);
-            if begun.is_empty() {
-                *begun = Vec::new();
-            }
+        let BegunUnit { bytes: known, filled_len } = unit.get_mut();
+        known[start..start + bytes.len()].copy_from_slice(bytes);
+        *filled_len += bytes.len();
+        if *filled_len >= unit_len {
+            self.files[file].sum += ContentHash::of_unit(number, &unit.remove().bytes);
         }
     }
 
-    fn check(mut self, seen: ContentDigest) -> Result<(), String> {
-        if self.len != self.expected_len {
-            return Err(format!("gives back {} bytes of {}", self.len, self.expected_len));
+    /// Adds the units of all files that stay incomplete: the rest of them is a hole.
+    fn end(&mut self) {
+        for ((file, number), unit) in self.begun.drain() {
+            self.files[file].sum += ContentHash::of_unit(number, &unit.bytes);
         }
-        for unit in self.begun {
-            self.sum += ContentHash::of_unit(unit.number, &unit.bytes);
-        }
-        match seen {
-            ContentDigest::Hash(hash) if hash != self.sum => Err("does not hold what was read of it".into()),
+    }
+}
+
+impl Found {
+    fn check(self, seen: ContentDigest) -> Result<(), String> {
+        match (self.missing, seen) {
+            (1.., _) => Err(format!("lacks {} bytes of its data", self.missing)),
+            (..0, _) => Err(format!("has {} bytes of data too many", self.missing.unsigned_abs())),
+            (0, ContentDigest::Hash(hash)) if hash != self.sum => {
+                Err("does not hold what was read of it".into())
+            }
             _ => Ok(()),
         }
     }
@@ -105,18 +134,13 @@ impl Found {
 /// One worker.
 struct Reader<'a> {
     contents: &'a ExpectedContents<'a>,
-    files: &'a [Mutex<Found>],
-}
-
-impl Reader<'_> {
-    fn file(&self, index: usize) -> MutexGuard<'_, Found> {
-        self.files[index].lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    files: &'a FoundFiles,
 }
 
 impl PieceSink for Reader<'_> {
     fn expect(&mut self, file_index: usize, data_len: u64) {
-        self.file(file_index).expected_len = data_len;
+        let file = &mut self.files.stripe(file_index).files[file_index / STRIPES];
+        file.missing = file.missing.wrapping_add_unsigned(data_len);
     }
 
     fn piece(&mut self, file_index: usize, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -133,11 +157,11 @@ impl PieceSink for Reader<'_> {
         let (before, rest) = bytes.split_at((first_whole - offset) as usize);
         let (whole, behind) = rest.split_at((whole_end - first_whole) as usize);
         let sum = ContentHash::of_units(first_whole / UNIT, whole);
-        let mut file = self.file(file_index);
-        file.sum += sum;
-        file.len += bytes.len() as u64;
-        file.part(offset, before, unit_len(offset));
-        file.part(whole_end, behind, unit_len(whole_end.min(file_len - 1)));
+        let (mut stripe, file) = (self.files.stripe(file_index), file_index / STRIPES);
+        stripe.files[file].sum += sum;
+        stripe.files[file].missing = stripe.files[file].missing.wrapping_sub_unsigned(bytes.len() as u64);
+        stripe.part(file, offset, before, unit_len(offset));
+        stripe.part(file, whole_end, behind, unit_len(whole_end.min(file_len - 1)));
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 //! hash with a random key; nothing depends on its order.
 
 use super::BuildId;
+use crate::tree::NamePlace;
 use hashbrown::HashTable;
 use std::hash::{BuildHasher, RandomState};
 
@@ -34,11 +35,10 @@ pub(super) struct Spot {
 }
 
 struct Row {
-    name_start: u64,
+    name: NamePlace,
     /// The entry that was made before this one in the same directory.
     next: EntryId,
     target: u32,
-    name_len: u8,
     is_link: bool,
 }
 
@@ -61,10 +61,6 @@ pub(super) struct Entries {
     /// The row of `dirs` of each node.
     dir_of: Vec<u32>,
     hashing: RandomState,
-}
-
-fn name<'a>(names: &'a [u8], row: &Row) -> &'a [u8] {
-    &names[row.name_start as usize..][..usize::from(row.name_len)]
 }
 
 impl Entries {
@@ -95,7 +91,7 @@ impl Entries {
     }
 
     pub(super) fn name(&self, entry: EntryId) -> &[u8] {
-        name(&self.names, &self.rows[entry.0 as usize])
+        self.rows[entry.0 as usize].name.of(&self.names)
     }
 
     /// Adds a name at its spot, or gives it another meaning.
@@ -113,12 +109,10 @@ impl Entries {
         let dir = &mut dirs[*dir_of as usize];
         let entry = EntryId(rows.len() as u32);
         let next = std::mem::replace(&mut dir.last, entry);
-        let (name_start, name_len) = (names.len() as u64, name.len() as u8);
-        names.extend_from_slice(name);
-        rows.push(Row { name_start, next, target: 0, name_len, is_link: false });
-        dir.by_name.insert_unique(spot.hash, entry, |entry| {
-            hashing.hash_one(self::name(names, &rows[entry.0 as usize]))
-        });
+        let name = NamePlace::add(names, name);
+        rows.push(Row { name, next, target: 0, is_link: false });
+        dir.by_name
+            .insert_unique(spot.hash, entry, |entry| hashing.hash_one(rows[entry.0 as usize].name.of(names)));
         self.retarget(entry, target);
     }
 
@@ -158,8 +152,7 @@ pub(super) struct Chains {
 
 /// An entry as a finished tree needs it.
 pub(super) struct Named {
-    pub name_start: u64,
-    pub name_len: u8,
+    pub name: NamePlace,
     pub node: BuildId,
 }
 
@@ -176,7 +169,7 @@ impl Chains {
         std::iter::from_fn(move || {
             let row = self.rows.get(next.0 as usize)?;
             next = row.next;
-            Some(Named { name_start: row.name_start, name_len: row.name_len, node: BuildId(row.target) })
+            Some(Named { name: row.name, node: BuildId(row.target) })
         })
     }
 }

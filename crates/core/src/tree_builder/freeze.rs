@@ -42,13 +42,10 @@ impl Rows {
     /// while building.
     fn open_dir(&mut self, dir: NodeId, build: BuildId, names: &[u8], chains: &Chains) -> Range<usize> {
         let start = self.entries.len();
-        self.entries.extend(chains.of(build).map(|named| EntryRow {
-            name_start: named.name_start,
-            node: NodeId(named.node.0),
-            name_len: named.name_len,
-        }));
+        self.entries
+            .extend(chains.of(build).map(|named| EntryRow { name: named.name, node: NodeId(named.node.0) }));
         let rows = &mut self.entries[start..];
-        rows.sort_unstable_by(|a, b| a.name(names).cmp(b.name(names)));
+        rows.sort_unstable_by(|a, b| a.name.of(names).cmp(b.name.of(names)));
         let end = self.entries.len();
         self.dirs.push(DirRow { node: dir, entries_start: start as u32, entries_end: end as u32 });
         start..end

@@ -24,22 +24,11 @@ pub(crate) struct BlockPiece {
     pub blocks: Vec<StoredBlock>,
     /// True if the bytes are stored uncompressed in one run, not in blocks.
     pub is_flat: bool,
-    /// Bytes of the piece that are holes.
-    pub hole_len: u64,
     /// Number of zeros stored for the piece, if it stores nothing else.
     pub zeros_len: u64,
     pub tail: Option<TailBytes>,
     /// Block of another file that begins with the tail.
     pub host_block: Option<HostBlock>,
-}
-
-impl BlockPiece {
-    fn push(&mut self, block: StoredBlock, len: u64) {
-        if block.stored_len == 0 {
-            self.hole_len += len;
-        }
-        self.blocks.push(block);
-    }
 }
 
 /// A file of the source, opened on first read.
@@ -190,7 +179,7 @@ impl<'a> Cutter<'a> {
         let count = (len / context.block_len()) as usize;
         if context.plan.holes {
             let blocks = vec![StoredBlock::HOLE; count];
-            return cut(BlockPiece { blocks, hole_len: len, ..BlockPiece::default() });
+            return cut(BlockPiece { blocks, ..BlockPiece::default() });
         }
         let (block, bytes) = self.zero_block()?;
         let zeros_len = if block.compressed { 0 } else { len };
@@ -283,12 +272,12 @@ impl<'a> Cutter<'a> {
             let old = self.old.as_mut();
             if let Some(block) = old.and_then(|old| old.copy_unread(offset, len as u32, stored, &mut digest))
             {
-                cut.push(block, len);
+                cut.blocks.push(block);
                 offset += len;
                 continue;
             }
             if source.read_block(offset, raw, &mut digest)? {
-                cut.push(StoredBlock::HOLE, len);
+                cut.blocks.push(StoredBlock::HOLE);
             } else {
                 if class.is_none() {
                     let seen = class.insert(Class::of_read(context, node, (offset, raw), source.opened()?)?);
@@ -305,7 +294,7 @@ impl<'a> Cutter<'a> {
                         stored,
                     )
                 };
-                cut.push(old.map_or_else(store, Ok)?, len);
+                cut.blocks.push(old.map_or_else(store, Ok)?);
             }
             offset += len;
         }

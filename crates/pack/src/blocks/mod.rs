@@ -24,7 +24,7 @@ use crate::spans::SPAN_LEN;
 use crate::{PackOptions, base};
 use cutter::Cutter;
 use packfs_codec::CodecSettings;
-use packfs_core::{Progress, Result};
+use packfs_core::{NodeId, Progress, Result};
 use packfs_format::{BlockPlan, BlockStorage, Blocks, Placed, Plan};
 use placer::Placer;
 use std::ops::Range;
@@ -103,6 +103,13 @@ impl Engine for Blocks {
 
     fn leads(plan: &BlockPlan, placed: &Placed<Self>) -> Vec<Range<u64>> {
         placed.leads(plan.lead).collect()
+    }
+
+    fn hole_bytes(context: &Context<'_, Self>, placed: &Placed<Self>) -> u64 {
+        let hole_len = |node: NodeId| {
+            placed.hole_len(&placed.files[node.index()], context.block_len(), context.len(node))
+        };
+        context.tree.nodes().fold(0, |sum, (node, _)| sum.saturating_add(hole_len(node)))
     }
 
     fn add_to_report(placed: &Placed<Self>, report: &mut PackReport) {

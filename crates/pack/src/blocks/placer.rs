@@ -38,18 +38,21 @@ enum Waiting {
 }
 
 const NO_TAIL: TailId = TailId::MAX;
+/// Place of a tail that is not in a fragment block.
+const BORROWED: SharedTail = SharedTail { index: u32::MAX, offset: 0 };
 
 pub(super) struct Placer<'a> {
     job: &'a Job<'a, Blocks>,
     waiting: VecDeque<Waiting>,
     tails: Tails,
     seen: SeenTails<'a, Blocks>,
+    /// Place of each tail; [`BORROWED`] if it is to be in another file's block.
     tail_places: Vec<SharedTail>,
+    /// Class of each tail.
+    tail_classes: Vec<Class>,
     /// Tail of each node.
     tail_of: Vec<TailId>,
     borrowed_tails: BorrowedTails,
-    /// Class and length of each tail that lies in a fragment block.
-    tail_classes: Vec<(Class, u32)>,
 }
 
 impl<'a> Placer<'a> {
@@ -62,9 +65,9 @@ impl<'a> Placer<'a> {
             tails: Tails::new(context.block_len() as usize, kept_count),
             seen: SeenTails::new(context),
             tail_places: Vec::new(),
+            tail_classes: Vec::new(),
             tail_of: vec![NO_TAIL; context.tree.node_count() as usize],
             borrowed_tails: BorrowedTails::default(),
-            tail_classes: Vec::new(),
         }
     }
 
@@ -107,16 +110,15 @@ impl<'a> Placer<'a> {
             return Ok(earlier);
         }
         let id = match is_apart {
-            true => self.seen.add_apart(node, piece.range.end, &tail),
-            false => self.seen.add(node, piece.range.end, &tail),
+            true => self.seen.add_apart(node, &tail),
+            false => self.seen.add(node, &tail),
         };
-        self.tail_places.push(SharedTail { index: 0, offset: 0 });
+        self.tail_places.push(BORROWED);
+        self.tail_classes.push(class);
         if let Some(host_block) = host_block {
-            self.tail_classes.push((class, 0));
             self.borrowed_tails.add(id, tail.bytes.len() as u32, host_block);
             return Ok(id);
         }
-        self.tail_classes.push((class, tail.bytes.len() as u32));
         if let Some(full) = self.tails.add(id, &tail, class.branches()) {
             self.close_shared(placement, full);
         }
@@ -174,12 +176,11 @@ impl<'a> conductor::Placer for Placer<'a> {
             let mut ids = HashMap::new();
             for tail in &kept.tails {
                 let id = *ids.entry((tail.start, tail.len)).or_insert_with(|| {
-                    let end = context.len(tail.node);
                     self.tail_places.push(SharedTail { index, offset: tail.start });
                     // Copied data is not read, so only its name tells its class.
                     let class = Class::of(context.tree.first_name(tail.node), &[]);
-                    self.tail_classes.push((class, tail.len));
-                    self.seen.add_known(tail.node, end, tail.len, tail.hash)
+                    self.tail_classes.push(class);
+                    self.seen.add_known(tail.node, tail.len, tail.hash)
                 });
                 self.tail_of[tail.node.index()] = id;
             }
@@ -211,7 +212,6 @@ impl<'a> conductor::Placer for Placer<'a> {
         }
         let place = &mut placement.placed.files[node.index()];
         place.count += cut.blocks.len() as u32;
-        place.hole_len += cut.hole_len;
         placement.placed.data.blocks.extend_from_slice(&cut.blocks);
         let own_len = range.len() as u64 + cut.zeros_len;
         // Data is queued before the tail: the tail may complete a fragment block, which must not
@@ -281,9 +281,12 @@ impl<'a> conductor::Placer for Placer<'a> {
         runs.place(context, &mut placement.failures, progress, &mut placement.placed);
         placement.placed.data_end = placement.out.position();
         let block_len = context.block_len();
-        for (place, &(class, len)) in self.tail_places.iter().zip(&self.tail_classes) {
-            let offset = u64::from(place.index) * block_len + u64::from(place.offset);
-            placement.by_class.add_shared(class, offset, len.into());
+        let shared_count = placement.placed.data.shared.len();
+        for (id, (place, &class)) in (0..).zip(self.tail_places.iter().zip(&self.tail_classes)) {
+            if (place.index as usize) < shared_count {
+                let offset = u64::from(place.index) * block_len + u64::from(place.offset);
+                placement.by_class.add_shared(class, offset, self.seen.len(id).into());
+            }
         }
         let shared = placement.placed.data.shared.iter();
         Ok(shared.map(|(_, block)| (block_len, block.stored_len.into())).collect())

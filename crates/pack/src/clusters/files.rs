@@ -101,7 +101,7 @@ impl Rows {
 
     /// Ends a file in chunks.
     pub(super) fn end_chunks(&mut self, chunk_len: u64) -> FilePlace<Clusters> {
-        self.place(FileForm::Chunks { chunk_len })
+        self.place(FileForm::Chunks { chunk_bits: chunk_len.trailing_zeros() as u8 })
     }
 
     /// Ends any other file: flat if it is one run of plain blocks and its tail is uncompressed
@@ -128,7 +128,6 @@ impl Rows {
             count: rows.len() as u32,
             form,
             tail: None,
-            hole_len: rows.iter().filter(is_hole).map(|row| row.len).sum(),
         }
     }
 }

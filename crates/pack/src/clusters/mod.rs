@@ -125,6 +125,10 @@ impl Engine for Clusters {
         conductor::place(job, &limits, || Cutter::new(job), Placer::new(job), row, digests)
     }
 
+    fn hole_bytes(_: &Context<'_, Self>, placed: &Placed<Self>) -> u64 {
+        placed.files.iter().fold(0, |sum, place| sum.saturating_add(placed.hole_len(place)))
+    }
+
     fn add_to_report(placed: &Placed<Self>, report: &mut PackReport) {
         let packed = placed.data.packed.iter().flat_map(|(place, _)| placed.clusters_of(place));
         report.fragments.stored = packed.map(|row| u64::from(row.stored_len)).sum();

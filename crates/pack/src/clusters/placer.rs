@@ -44,8 +44,9 @@ pub(super) struct Placer<'a> {
     chunks: SeenChunks<'a>,
     pub inline: Spool,
     pub seen: SeenTails<'a, Clusters>,
-    /// Start of each distinct tail in the packed stream.
-    pub tail_offsets: Vec<u64>,
+    /// Starts in the packed stream of the tails that were in the base's, which are the first of
+    /// `seen`.
+    pub kept_tails: Vec<u64>,
     pub packed: PackedStream,
     /// Stored data of the packed stream; it is written in one piece after all files.
     stream: StoredStream,
@@ -68,7 +69,7 @@ impl<'a> Placer<'a> {
             chunks: SeenChunks::new(context),
             inline: Spool::new(job.output, SPOOL_LEN),
             seen: SeenTails::new(context),
-            tail_offsets: Vec::new(),
+            kept_tails: Vec::new(),
             packed: PackedStream::new(cut.segment_len, reuse.map_or(0, |reuse| reuse.kept.len)),
             stream: StoredStream::new(job.output, cut.block_len),
             kept_seen: HashSet::new(),
@@ -328,8 +329,8 @@ impl<'a> conductor::Placer for Placer<'a> {
         self.stream.copy_kept(reuse, recipe, || placement.check_cancelled())?;
         for tail in &reuse.kept.tails {
             if let Some(hash) = tail.hash {
-                self.seen.add_known(tail.node, tail.from + u64::from(tail.len), tail.len, hash);
-                self.tail_offsets.push(tail.at);
+                self.seen.add_known(tail.node, tail.len, hash);
+                self.kept_tails.push(tail.at);
             }
         }
         Ok(())

@@ -68,11 +68,11 @@ impl<'a> Placer<'a> {
                 placement.placed.duplicate_files += 1;
                 placement.placed.duplicate_bytes += tail.bytes.len() as u64;
             }
-            return Ok(Some(TailPlace::Packed { offset: self.tail_offsets[earlier as usize] }));
+            let kept = self.kept_tails.get(earlier as usize).map(|&offset| TailPlace::Packed { offset });
+            return Ok(kept.or(placement.placed.files[self.seen.node(earlier).index()].tail));
         }
-        self.seen.add(file.node, piece.range.end, tail);
+        self.seen.add(file.node, tail);
         let offset = self.append_packed(placement, &tail.bytes);
-        self.tail_offsets.push(offset);
         Ok(Some(TailPlace::Packed { offset }))
     }
 

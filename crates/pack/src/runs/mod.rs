@@ -51,6 +51,19 @@ struct Run {
     leaves_tail: bool,
 }
 
+impl Run {
+    fn place(&self, placed: &Placed<Blocks>) -> FilePlace<Blocks> {
+        let host = placed.files[self.host.index()];
+        let before = &placed.blocks_of(&host)[..self.first_block as usize];
+        FilePlace {
+            start: host.start + before.iter().map(|block| u64::from(block.stored_len)).sum::<u64>(),
+            first: host.first + self.first_block,
+            count: self.blocks as u32,
+            ..host
+        }
+    }
+}
+
 /// Files whose blocks are those of another file.
 #[derive(Default)]
 pub(crate) struct Runs {
@@ -112,23 +125,7 @@ impl Runs {
             placed.data.run_files += 1;
             placed.data.run_bytes = placed.data.run_bytes.saturating_add(shared_len);
             let tail = placed.files[job.node.index()].tail;
-            placed.files[job.node.index()] = FilePlace { tail, ..self.part(run, shared_len, placed) };
-        }
-    }
-
-    /// Returns the place of a run of `len` bytes.
-    fn part(&self, run: &Run, len: u64, placed: &Placed<Blocks>) -> FilePlace<Blocks> {
-        let host = placed.files[run.host.index()];
-        let (before, blocks) = placed.blocks_of(&host).split_at(run.first_block as usize);
-        let blocks = &blocks[..run.blocks as usize];
-        let holes = blocks.iter().zip((0..).step_by(self.block_len as usize));
-        let holes = holes.filter(|(block, _)| block.stored_len == 0);
-        FilePlace {
-            start: host.start + before.iter().map(|block| u64::from(block.stored_len)).sum::<u64>(),
-            first: host.first + run.first_block,
-            count: run.blocks as u32,
-            hole_len: holes.map(|(_, offset)| self.block_len.min(len - offset)).sum(),
-            ..host
+            placed.files[job.node.index()] = FilePlace { tail, ..run.place(placed) };
         }
     }
 }

@@ -79,7 +79,9 @@ fn put_together(
                 );
             }
         }
-        FileForm::Chunks { chunk_len } => put_chunks_together(packed, place, len, chunk_len, &mut bytes),
+        FileForm::Chunks { chunk_bits } => {
+            put_chunks_together(packed, place, len, 1 << chunk_bits, &mut bytes)
+        }
         FileForm::Clusters { .. } if place.count == 0 => assert!(place.tail.is_some()),
         FileForm::Clusters { recipe } => put_clusters_together(packed, place, len, recipe, &mut bytes),
     }
@@ -136,20 +138,15 @@ fn put_chunks_together(
     chunk_len: u64,
     bytes: &mut Vec<u8>,
 ) {
-    let mut hole_len = 0;
     for row in packed.placed.clusters_of(place) {
         assert_eq!(bytes.len() as u64 % chunk_len, 0);
         match row.form {
-            ClusterForm::Hole => {
-                hole_len += row.len;
-                bytes.resize(bytes.len() + row.len as usize, 0);
-            }
+            ClusterForm::Hole => bytes.resize(bytes.len() + row.len as usize, 0),
             ClusterForm::Plain => bytes.extend_from_slice(stored(packed, row)),
             other => panic!("{other:?} among chunks"),
         }
     }
     assert_eq!(bytes.len() as u64, len);
-    assert_eq!(place.hole_len, hole_len);
 }
 
 fn stored<'a>(packed: &'a Packed, row: &Cluster) -> &'a [u8] {

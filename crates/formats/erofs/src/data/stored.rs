@@ -88,8 +88,8 @@ impl Reader {
     fn stored_flat(&self, raw: &RawInode, clusters: &mut Vec<Cluster>) -> Result<FilePlace<Clusters>> {
         let Some(start_block) = raw.start_block else {
             clusters.push(hole(raw.size));
-            let form = FileForm::Chunks { chunk_len: self.geometry.block_len() };
-            return Ok(FilePlace { count: 1, form, hole_len: raw.size, ..FilePlace::default() });
+            let form = in_chunks(self.geometry.block_bits);
+            return Ok(FilePlace { count: 1, form, ..FilePlace::default() });
         };
         let blocks_len = self.flat_blocks_len(raw);
         let mut place = FilePlace { form: FileForm::Flat, ..FilePlace::default() };
@@ -108,20 +108,13 @@ impl Reader {
 
     fn stored_chunks(&self, raw: &RawInode, clusters: &mut Vec<Cluster>) -> Result<FilePlace<Clusters>> {
         let first = clusters.len();
-        let chunk_len = 1 << self.chunk_map(raw)?.chunk_bits;
-        let mut hole_len = 0_u64;
+        let chunk_bits = self.chunk_map(raw)?.chunk_bits;
         self.each_chunk(raw, &mut |len, at| {
-            let row = match at {
-                Some(offset) => plain(offset, len),
-                None => {
-                    hole_len = hole_len.saturating_add(len);
-                    hole(len)
-                }
-            };
-            push(clusters, first, row, chunk_len, raw.place)
+            let row = at.map_or_else(|| hole(len), |offset| plain(offset, len));
+            push(clusters, first, row, 1 << chunk_bits, raw.place)
         })?;
         let count = u32_of(clusters.len().saturating_sub(first) as u64);
-        Ok(FilePlace { count, form: FileForm::Chunks { chunk_len }, hole_len, ..FilePlace::default() })
+        Ok(FilePlace { count, form: in_chunks(chunk_bits), ..FilePlace::default() })
     }
 
     fn stored_clusters(&self, raw: &RawInode, clusters: &mut Vec<Cluster>) -> Result<FilePlace<Clusters>> {
@@ -134,7 +127,6 @@ impl Reader {
             algorithms: [None; 2],
             inline_algorithm: None,
             tail: None,
-            hole_len: 0,
         };
         match self.cluster_map(raw)? {
             ClusterMap::Packed(at) => file.take_packed(&(0..raw.size), at)?,
@@ -159,7 +151,6 @@ struct CompressedFile<'a> {
     /// The algorithm of the tail beside the inode.
     inline_algorithm: Option<u8>,
     tail: Option<TailPlace>,
-    hole_len: u64,
 }
 
 impl CompressedFile<'_> {
@@ -170,10 +161,7 @@ impl CompressedFile<'_> {
             PieceFrom::Inline(stored) => return self.take_inline(piece, stored),
             PieceFrom::Stored(stored) => {
                 let row = match piece.form {
-                    PieceForm::Hole => {
-                        self.hole_len = self.hole_len.saturating_add(len);
-                        hole(len)
-                    }
+                    PieceForm::Hole => hole(len),
                     PieceForm::Plain { rotated } => {
                         let form = if rotated { ClusterForm::Rotated } else { ClusterForm::Plain };
                         Cluster { form, ..plain(stored.start, len) }
@@ -251,10 +239,15 @@ impl CompressedFile<'_> {
             count: u32_of(self.clusters.len().saturating_sub(self.first) as u64),
             form: FileForm::Clusters { recipe },
             tail: self.tail,
-            hole_len: self.hole_len,
             ..FilePlace::default()
         })
     }
+}
+
+/// The form of a file in chunks; logarithms of lengths are below 64.
+fn in_chunks(chunk_bits: u32) -> FileForm {
+    let [chunk_bits, ..] = chunk_bits.to_le_bytes();
+    FileForm::Chunks { chunk_bits }
 }
 
 fn hole(len: u64) -> Cluster {

@@ -190,12 +190,12 @@ impl<'a> Nodes<'a> {
         }
         Ok(match place.form {
             FileForm::Flat => Mapped::Flat { start_block: (self.data_base + place.start) >> self.block_bits },
-            FileForm::Chunks { chunk_len } => {
+            FileForm::Chunks { chunk_bits } => {
                 if self.options.wide && clusters.iter().all(|cluster| cluster.form == ClusterForm::Hole) {
                     return Ok(Mapped::Flat { start_block: disk::EROFS_NULL_ADDR_48 });
                 }
                 let indexes = self.options.typed.chunk_indexes;
-                Mapped::Chunks(ChunkMap::new(clusters, len, chunk_len, self.block_bits, indexes)?)
+                Mapped::Chunks(ChunkMap::new(clusters, len, 1 << chunk_bits, self.block_bits, indexes)?)
             }
             FileForm::Clusters { recipe } => {
                 let algorithms = self.algorithms(&self.recipes[usize::from(recipe)], clusters)?;

@@ -11,9 +11,8 @@ impl StoredBlocks for SquashfsVolume {
     fn file(&self, id: InodeId, blocks: &mut Vec<StoredBlock>) -> Result<FilePlace<Blocks>> {
         let raw = raw_inode(self, id)?;
         let RawKind::File(file) = raw.kind else { return Err(raw.not_a("file")) };
-        let (mut hole_len, mut stored_len) = (0_u64, 0_u64);
-        each_block(self, &raw, &file, |len, stored| {
-            hole_len = hole_len.saturating_add(if stored.len == 0 { len.into() } else { 0 });
+        let mut stored_len = 0_u64;
+        each_block(self, &raw, &file, |_, stored| {
             stored_len = stored_len.saturating_add(stored.len.into());
             blocks.push(as_block(stored));
         })?;
@@ -28,7 +27,6 @@ impl StoredBlocks for SquashfsVolume {
             count: u32_of(word_count(self, &file)),
             form: BlockForm::Blocks,
             tail: has_tail.then_some(SharedTail { index: file.fragment, offset: file.offset }),
-            hole_len,
         })
     }
 

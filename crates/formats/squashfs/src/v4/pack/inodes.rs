@@ -7,13 +7,15 @@ use crate::pack::{InodeBody, InodeRecords, Listing, ListingRecords, stored_time}
 use crate::v4::disk;
 use crate::{InodeRef, SQUASHFS_INVALID_FRAG, number_of_type};
 use packfs_core::{DeviceNumber, Error, Node, Result};
-use packfs_format::{Blocks, FilePlace, Placed, SharedTail, StoredBlock};
+use packfs_format::{Blocks, FilePlace, SharedTail, StoredBlock};
 use zerocopy::IntoBytes;
 
 /// The inodes of 4.0.
 pub(super) struct Inodes<'a> {
     pub ids: &'a Ids,
     pub xattrs: &'a XattrTables,
+    /// Length of blocks in bytes.
+    pub block_len: u32,
 }
 
 impl InodeRecords for Inodes<'_> {
@@ -34,7 +36,10 @@ impl InodeRecords for Inodes<'_> {
         let common = Common { node, ids: self.ids, number, xattr: self.xattrs.index(node.xattrs) };
         match *body {
             InodeBody::Dir { listing, parent } => dir(out, &common, listing, parent)?,
-            InodeBody::File { len, place, placed } => file(out, &common, len, place, placed),
+            InodeBody::File { len, place, placed } => {
+                let hole_len = placed.hole_len(place, self.block_len.into(), len);
+                file(out, &common, len, place, (placed.blocks_of(place), hole_len));
+            }
             InodeBody::Symlink(target) => symlink(out, &common, target),
             InodeBody::Device(number) => device(out, &common, number),
             InodeBody::Ipc => ipc(out, &common),
@@ -113,13 +118,13 @@ fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -
     Ok(())
 }
 
-/// A regular file, given where its data lies.
+/// A regular file, given the place of its data, its blocks, and the bytes of holes among them.
 fn file(
     out: &mut Vec<u8>,
     common: &Common<'_>,
     len: u64,
     place: &FilePlace<Blocks>,
-    placed: &Placed<Blocks>,
+    (blocks, hole_len): (&[StoredBlock], u64),
 ) {
     let (fragment, offset) = match place.tail {
         Some(SharedTail { index, offset }) => (index, offset),
@@ -127,7 +132,7 @@ fn file(
     };
     let basic = (u32::try_from(place.start), u32::try_from(len));
     match basic {
-        (Ok(start), Ok(len)) if common.node.links == 1 && place.hole_len == 0 && !common.has_xattrs() => {
+        (Ok(start), Ok(len)) if common.node.links == 1 && hole_len == 0 && !common.has_xattrs() => {
             let body = disk::RegInode {
                 start_block: start.into(),
                 fragment: fragment.into(),
@@ -140,7 +145,7 @@ fn file(
             let body = disk::LRegInode {
                 start_block: place.start.into(),
                 file_size: len.into(),
-                sparse: place.hole_len.into(),
+                sparse: hole_len.into(),
                 nlink: common.node.links.into(),
                 fragment: fragment.into(),
                 offset: offset.into(),
@@ -149,7 +154,7 @@ fn file(
             common.write(out, true, &body);
         }
     }
-    for &StoredBlock { stored_len, compressed } in placed.blocks_of(place) {
+    for &StoredBlock { stored_len, compressed } in blocks {
         out.extend_from_slice(disk::block_word(stored_len, compressed).as_bytes());
     }
 }

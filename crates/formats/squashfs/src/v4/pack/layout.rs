@@ -31,7 +31,8 @@ pub(super) fn sections(
     let mut codec = MetadataCodec::new(&options.metadata_codec(), Endian::Little)?;
     let ids = Ids::new(tree)?;
     let xattrs = XattrTables::new(tree, &mut codec, !options.uncompressed.xattrs)?;
-    let (records, compressed) = (Inodes { ids: &ids, xattrs: &xattrs }, !options.uncompressed.inodes);
+    let records = Inodes { ids: &ids, xattrs: &xattrs, block_len: options.block_len };
+    let compressed = !options.uncompressed.inodes;
     let inodes = InodeTables::new(&records, &mut codec, compressed, tree, placed, &plan.first_used)?;
 
     let mut superblock = describe(options, tree, placed, &ids, &xattrs, inodes.root);
