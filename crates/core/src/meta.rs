@@ -87,7 +87,11 @@ pub struct Owner {
 }
 
 /// A point in time: seconds since 1970 (negative before it) and nanoseconds after that second.
+///
+/// Packed into 12 bytes, because trees hold one for each of millions of files: `seconds` can be
+/// copied, but not borrowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(Rust, packed(4))]
 pub struct Timestamp {
     /// Seconds since 1970-01-01 00:00 UTC.
     pub seconds: i64,
@@ -106,7 +110,7 @@ impl Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.nanos == 0 {
-            return write!(f, "{}", self.seconds);
+            return write!(f, "{}", { self.seconds });
         }
         let total = i128::from(self.seconds) * 1_000_000_000 + i128::from(self.nanos);
         let sign = if total < 0 { "-" } else { "" };

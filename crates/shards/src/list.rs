@@ -32,7 +32,7 @@ pub(crate) fn record(entry: &ListedEntry, is_shared: bool) -> Vec<u8> {
     let letter = if is_shared { letter.to_ascii_uppercase() } else { letter };
     let Meta { mode, owner: Owner { uid, gid }, mtime } = meta;
     let mut record =
-        format!("{letter} {mode:o} {uid} {gid} {len} {}.{:09} ", mtime.seconds, mtime.nanos).into_bytes();
+        format!("{letter} {mode:o} {uid} {gid} {len} {}.{:09} ", { mtime.seconds }, mtime.nanos).into_bytes();
     record.extend_from_slice(path.as_bytes());
     record.push(0);
     record

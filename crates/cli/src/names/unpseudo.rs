@@ -61,7 +61,7 @@ fn definition(node: &Node, offset: u64) -> Vec<u8> {
     let (meta, owner) = (node.meta, node.meta.owner);
     let mode = if letter == 'S' { 0o777 } else { meta.mode };
     let mut line =
-        format!(" {letter} {} {mode:o} {} {}", meta.mtime.seconds, owner.uid, owner.gid).into_bytes();
+        format!(" {letter} {} {mode:o} {} {}", { meta.mtime.seconds }, owner.uid, owner.gid).into_bytes();
     match &node.kind {
         NodeKind::Symlink(target) => line.extend([b" ", &target[..]].concat()),
         NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => {

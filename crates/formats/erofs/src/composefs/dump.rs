@@ -314,7 +314,7 @@ impl Line<'_> {
         escape(out, self.path, Escape::Spaces);
         let at = if self.link.is_some() { "@" } else { "" };
         let Owner { uid, gid } = owner;
-        let Timestamp { seconds, nanos } = mtime;
+        let Timestamp { seconds, nanos } = *mtime;
         let fields = format!(" {size} {at}{mode:o} {links} {uid} {gid} {device} {seconds}.{nanos} ");
         out.extend_from_slice(fields.as_bytes());
         let payload = [target, object].into_iter().find(|payload| !payload.is_empty());
