@@ -5,7 +5,10 @@ use std::ffi::{c_char, c_int, c_void};
 use crate::Fit;
 
 // `lz4-sys` compiles these (lz4.h, lz4hc.h) but declares none of them.
+use lz4_sys as _;
+
 unsafe extern "C" {
+    #[cfg(test)]
     fn LZ4_decompress_safe_partial(
         src: *const c_char,
         dst: *mut c_char,
@@ -151,7 +154,9 @@ fn fit(function: CompressToFit, state: &mut [u64], src: &[u8], dst: &mut [u8], s
     }
 }
 
-/// Reads one raw block that fills all of `src`; None when it is damaged or longer than `dst`.
+/// Reads one raw block that fills all of `src`, for comparison with our decoder; None when it is
+/// damaged or longer than `dst`.
+#[cfg(test)]
 pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
     let src_len = c_int::try_from(src.len()).ok()?;
     let dst_len = c_int::try_from(dst.len()).unwrap_or(c_int::MAX);
@@ -163,8 +168,9 @@ pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
     usize::try_from(len).ok()
 }
 
-/// Reads the beginning of one raw block until `dst` is full or `src` ends; None when it is damaged
-/// so far.
+/// Reads the beginning of one raw block until `dst` is full or `src` ends, for the same; None when
+/// it is damaged so far.
+#[cfg(test)]
 pub(super) fn decompress_prefix(src: &[u8], dst: &mut [u8]) -> Option<usize> {
     let src_len = c_int::try_from(src.len()).ok()?;
     let dst_len = c_int::try_from(dst.len()).unwrap_or(c_int::MAX);

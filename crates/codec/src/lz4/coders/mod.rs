@@ -1,6 +1,6 @@
-//! Coders of LZ4, by liblz4; the highest levels are our own.
+//! Coders of LZ4: our own decoder, encoders of liblz4, and our own for the highest levels.
 
-mod distance;
+mod decode;
 #[allow(unsafe_code)]
 mod ffi;
 mod high;
@@ -8,6 +8,8 @@ mod high;
 use std::ffi::c_int;
 
 use crate::{DecodeError, Decoder, EncodeError, Encoder, Fit, FitEncoder};
+
+use decode::{Fault, decode};
 
 use super::settings::LEVEL_MAX;
 use super::{Lz4HcSettings, Lz4Settings};
@@ -93,22 +95,21 @@ struct Block;
 
 impl Decoder for Block {
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        let len = ffi::decompress(src, dst)
-            .ok_or(DecodeError::Corrupt("damaged LZ4 block, or one that decodes to too many bytes"))?;
-        refuse_zero_distance(src, len)
+        let damaged = "damaged LZ4 block, or one that decodes to too many bytes";
+        decode(src, dst, false).map_err(|fault| fault.or(damaged))
     }
 
     fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
-        let len = ffi::decompress_prefix(src, dst).ok_or(DecodeError::Corrupt("damaged LZ4 block"))?;
-        refuse_zero_distance(src, len)
+        decode(src, dst, true).map_err(|fault| fault.or("damaged LZ4 block"))
     }
 }
 
-/// Passes the length of what was decoded on, unless it holds what was there before.
-fn refuse_zero_distance(src: &[u8], len: usize) -> Result<usize, DecodeError> {
-    match distance::is_zero_within(src, len) {
-        true => Err(DecodeError::Corrupt("an LZ4 match with the distance 0")),
-        false => Ok(len),
+impl Fault {
+    fn or(self, damaged: &'static str) -> DecodeError {
+        DecodeError::Corrupt(match self {
+            Fault::Damaged => damaged,
+            Fault::NoDistance => "an LZ4 match with the distance 0",
+        })
     }
 }
 
