@@ -4,7 +4,7 @@ use super::cutter::CutTail;
 use super::placer::{Placement, Placer, hand_out};
 use super::stored::rotated;
 use crate::context::Piece;
-use crate::seen::TailBytes;
+use crate::seen::{TailBytes, TailId};
 use packfs_core::Result;
 use packfs_format::{Cluster, ClusterForm, InlineTail, TailPlace};
 
@@ -63,17 +63,23 @@ impl<'a> Placer<'a> {
         }
         if self.cut.share_tails
             && let Some(earlier) = self.seen.find(tail)?
+            && let Some(place) = self.place_of(placement, earlier)
         {
             if piece.range.start == 0 && self.rows.is_empty() {
                 placement.placed.duplicate_files += 1;
                 placement.placed.duplicate_bytes += tail.bytes.len() as u64;
             }
-            let kept = self.kept_tails.get(earlier as usize).map(|&offset| TailPlace::Packed { offset });
-            return Ok(kept.or(placement.placed.files[self.seen.node(earlier).index()].tail));
+            return Ok(Some(place));
         }
         self.seen.add(file.node, tail);
         let offset = self.append_packed(placement, &tail.bytes);
         Ok(Some(TailPlace::Packed { offset }))
+    }
+
+    /// Returns the place of an earlier tail in the packed stream.
+    fn place_of(&self, placement: &Placement<'_, 'a>, earlier: TailId) -> Option<TailPlace> {
+        let kept = self.kept_tails.get(earlier as usize).map(|&offset| TailPlace::Packed { offset });
+        kept.or(placement.placed.files[self.seen.node(earlier).index()].tail)
     }
 
     /// Returns true if the current file is one run of plain blocks so far, or empty.
