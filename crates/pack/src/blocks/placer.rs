@@ -38,15 +38,15 @@ enum Waiting {
 }
 
 const NO_TAIL: TailId = TailId::MAX;
-/// Place of a tail that is not in a fragment block.
-const BORROWED: SharedTail = SharedTail { index: u32::MAX, offset: 0 };
+/// Place of a tail whose fragment block is not complete, or that lies in another file's block.
+const UNPLACED: SharedTail = SharedTail { index: u32::MAX, offset: 0 };
 
 pub(super) struct Placer<'a> {
     job: &'a Job<'a, Blocks>,
     waiting: VecDeque<Waiting>,
     tails: Tails,
     seen: SeenTails<'a, Blocks>,
-    /// Place of each tail; [`BORROWED`] if it is to be in another file's block.
+    /// Place of each tail, [`UNPLACED`] at first.
     tail_places: Vec<SharedTail>,
     /// Class of each tail.
     tail_classes: Vec<Class>,
@@ -113,7 +113,7 @@ impl<'a> Placer<'a> {
             true => self.seen.add_apart(node, &tail),
             false => self.seen.add(node, &tail),
         };
-        self.tail_places.push(BORROWED);
+        self.tail_places.push(UNPLACED);
         self.tail_classes.push(class);
         if let Some(host_block) = host_block {
             self.borrowed_tails.add(id, tail.bytes.len() as u32, host_block);

@@ -1,7 +1,7 @@
 //! Decoding of blocks.
 //!
-//! Accepts what liblz4 (`LZ4_decompress_safe`) and Linux accept, but for matches with the distance
-//! 0, which copy what was in the room before the block was decoded.
+//! Accepts what liblz4 (`LZ4_decompress_safe`, whose ancestors Linux has) accepts, but for matches
+//! with the distance 0, which copy what was in the room before the block was decoded.
 //!
 //! Most sequences are short and far from both ends. They are copied in pieces of a fixed length;
 //! what is too much of a piece is overwritten by the next sequence.
@@ -28,8 +28,8 @@ const AFTER_LITERALS: usize = 2 + 1 + LAST_LITERALS;
 const TOKEN_MAX: usize = 15;
 const MATCH_LEN_MIN: usize = 4;
 /// A sequence is short if so many bytes of the block are left from its token on, it has fewer than
-/// [`TOKEN_MAX`] literals, and [`SHORT_ROOM`] is left. For these, liblz4 and Linux do not ask how
-/// many literals follow, and a match may end where the room does if its distance is at least 8.
+/// [`TOKEN_MAX`] literals, and [`SHORT_ROOM`] is left. For these, liblz4 does not ask how many
+/// literals follow, and a match may end where the room does if its distance is at least 8.
 const SHORT_BLOCK: usize = 18;
 /// See [`SHORT_BLOCK`].
 const SHORT_ROOM: usize = 32;
@@ -217,6 +217,7 @@ mod tests {
     use super::super::{Block, ffi};
     use super::*;
     use crate::Decoder;
+    use packfs_testkit::Random;
 
     /// "abcd", then a match of four bytes at the distance, then the least literals after a match.
     fn block(distance: u16) -> Vec<u8> {
@@ -234,31 +235,29 @@ mod tests {
         assert!(prefix(0, 5).is_err() && prefix(0, 21).is_err());
     }
 
-    struct Random(u64);
+    /// A number below `end`; 0 if that is 0.
+    fn below(random: &mut Random, end: usize) -> usize {
+        random.below(end.max(1) as u64) as usize
+    }
 
-    impl Random {
-        fn below(&mut self, end: usize) -> usize {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) as usize % end.max(1)
-        }
-
-        /// Literals and matches of all distances and lengths.
-        fn bytes(&mut self, len: usize) -> Vec<u8> {
-            let mut bytes: Vec<u8> = (0..4).map(|_| self.below(256) as u8).collect();
-            while bytes.len() < len {
-                let longest = [3, 20, 600][self.below(3)];
-                let count = 1 + self.below(longest);
-                let farthest = [4, 40, 70_000][self.below(3)].min(bytes.len());
-                let distance = 1 + self.below(farthest);
-                let is_match = self.below(3) > 0;
-                for _ in 0..count {
-                    let byte = if is_match { bytes[bytes.len() - distance] } else { self.below(256) as u8 };
-                    bytes.push(byte);
-                }
+    /// Literals and matches of all distances and lengths.
+    fn mixture(random: &mut Random, len: usize) -> Vec<u8> {
+        let mut bytes = random.noise(4);
+        while bytes.len() < len {
+            let longest = [3, 20, 600][below(random, 3)];
+            let count = 1 + below(random, longest);
+            if below(random, 3) == 0 {
+                bytes.extend(random.noise(count));
+                continue;
             }
-            bytes.truncate(len);
-            bytes
+            let farthest = [4, 40, 70_000][below(random, 3)].min(bytes.len());
+            let distance = 1 + below(random, farthest);
+            for _ in 0..count {
+                bytes.push(bytes[bytes.len() - distance]);
+            }
         }
+        bytes.truncate(len);
+        bytes
     }
 
     /// Compares with liblz4, whole and as a prefix.
@@ -280,28 +279,29 @@ mod tests {
 
     #[test]
     fn whole_cut_and_damaged_blocks_are_decoded_and_refused_as_by_liblz4() {
-        let mut random = Random(1);
+        let mut random = Random::new(1);
+        let random = &mut random;
         let mut state = ffi::FastState::new();
         for round in 0..3000 {
-            let len = random.below([40, 300, 100_000][round % 3]);
-            let bytes = random.bytes(len);
+            let len = below(random, [40, 300, 100_000][round % 3]);
+            let bytes = mixture(random, len);
             let mut block = vec![0; len + len / 100 + 64];
             let block_len = state.compress(&bytes, &mut block, 1).unwrap();
             block.truncate(block_len);
             let mut out = vec![0; len];
             assert_eq!(decode(&block, &mut out, false), Ok(len));
             assert_eq!(out, bytes);
-            for room in [len, len + 1, len + 100, len.saturating_sub(1), random.below(len)] {
+            for room in [len, len + 1, len + 100, len.saturating_sub(1), below(random, len)] {
                 compare(&block, room);
             }
             for _ in 0..4 {
                 let mut damaged = block.clone();
-                for _ in 0..=random.below(3) {
-                    let at = random.below(damaged.len().min(200));
-                    damaged[at] = [0, 255, random.below(256) as u8][random.below(3)];
+                for _ in 0..=below(random, 3) {
+                    let at = below(random, damaged.len().min(200));
+                    damaged[at] = [0, 255, random.next() as u8][below(random, 3)];
                 }
-                damaged.truncate(damaged.len() - random.below(damaged.len().min(12)));
-                compare(&damaged, [len, len + 70][random.below(2)]);
+                damaged.truncate(damaged.len() - below(random, damaged.len().min(12)));
+                compare(&damaged, [len, len + 70][below(random, 2)]);
             }
         }
     }
