@@ -3,6 +3,7 @@
 //! The tool runs packfs but never imports it, so it builds in seconds even if the product crates do
 //! not compile.
 #![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of developers")]
 
 mod args;
 mod capi;

@@ -107,8 +107,11 @@ fn main() -> ExitCode {
         warn_of_interposer();
         return tool.run(args.get(1..).unwrap_or_default());
     }
-    let matches = command().get_matches_from(args);
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = command().try_get_matches_from(args);
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(answer) => return report::command_line(&answer),
+    };
     warn_of_interposer();
     match (cli.verb.run(), mounting) {
         (Ok(code), Some(tool)) if code != ExitCode::SUCCESS => tool.mount_failure(None),

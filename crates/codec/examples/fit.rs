@@ -1,6 +1,7 @@
 //! Cuts a file into clusters of a fixed length and says how well and how fast:
 //! `fit FILE CLUSTER_LEN CODEC...`; `bisect/CODEC` is a plain bisection with the same library, to
 //! compare with. The members of a plain tar archive are cut one by one.
+#![allow(clippy::print_stdout, reason = "a program of developers")]
 
 use std::time::{Duration, Instant};
 

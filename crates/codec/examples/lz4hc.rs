@@ -2,6 +2,7 @@
 //! eighth MiB of the file in blocks of LEN bytes and into clusters of LEN bytes, and says sizes and
 //! processor time.
 #![allow(unsafe_code)]
+#![allow(clippy::print_stdout, reason = "a program of developers")]
 
 use std::ffi::{c_char, c_int, c_void};
 use std::time::Duration;

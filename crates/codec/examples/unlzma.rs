@@ -1,5 +1,6 @@
 //! Decodes every .xz stream found in an image with this crate and with liblzma in turn:
 //! `unlzma IMAGE ROUNDS` prints the least processor time of each.
+#![allow(clippy::print_stdout, reason = "a program of developers")]
 
 use liblzma::stream::{Action, Status, Stream};
 use packfs_codec::{Algorithm, decoder};

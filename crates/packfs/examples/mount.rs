@@ -3,6 +3,7 @@
 //! `cargo run --example mount -- root.sqfs /mnt`, then `umount /mnt` or `fusermount3 -u /mnt`
 
 use packfs::mount::{FuseMount, FuseOptions};
+use std::io::{Write, stdout};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let opened = packfs::open(image)?;
     let options = FuseOptions::new(opened.volume().root(), image);
     let mount = FuseMount::new(Arc::clone(opened.engine()), Path::new(at), &options)?;
-    println!("mounted");
+    writeln!(stdout(), "mounted")?;
     mount.wait()?;
     Ok(())
 }

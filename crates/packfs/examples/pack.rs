@@ -3,17 +3,19 @@
 //! `cargo run --example pack -- rootfs root.sqfs zstd:19`
 
 use packfs::{Progress, Stage};
+use std::io::{Write, stderr, stdout};
 
 /// Progress display that prints each stage and warning on a line.
 struct Lines;
 
 impl Progress for Lines {
     fn begin(&self, stage: Stage, files_total: u64, _bytes_total: u64) {
-        eprintln!("{stage:?}: {files_total} files");
+        // The work goes on if nobody can read it.
+        let _ = writeln!(stderr(), "{stage:?}: {files_total} files");
     }
 
     fn warn(&self, message: &str) {
-        eprintln!("warning: {message}");
+        let _ = writeln!(stderr(), "warning: {message}");
     }
 }
 
@@ -27,6 +29,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         pack = pack.codec(codec);
     }
     let report = pack.run()?;
-    println!("{image}: {} bytes became {}", report.bytes_in, report.image_len);
+    writeln!(stdout(), "{image}: {} bytes became {}", report.bytes_in, report.image_len)?;
     Ok(())
 }

@@ -4,7 +4,8 @@
 //! beside Python by `python/benches/reading.py`, in two rounds: only the first waits for memory.
 
 use packfs::read::FileRange;
-use packfs::{ImagePath, Limits, OpenOptions, Result, Silent};
+use packfs::{ImagePath, Limits, OpenOptions, Result, ResultExt, Silent};
+use std::io::{Write, stdout};
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -30,9 +31,9 @@ fn read(path: &str, lines: &[String]) -> Result<()> {
     let mut contents: Vec<_> = files.iter().map(|file| vec![0; file.len as usize]).collect();
     let targets: Vec<_> = contents.iter_mut().map(|file| Mutex::new(&mut file[..])).collect();
     for (index, error) in image.read_ranges(&ranges, &targets, &Silent)? {
-        eprintln!("{}: {error}", lines[index]);
+        return Err(error.at(&lines[index]));
     }
     let bytes: u64 = files.iter().map(|file| file.len).sum();
-    println!("{} files, {bytes} bytes, {:.1} ms", files.len(), start.elapsed().as_secs_f64() * 1e3);
-    Ok(())
+    let (count, ms) = (files.len(), start.elapsed().as_secs_f64() * 1e3);
+    writeln!(stdout(), "{count} files, {bytes} bytes, {ms:.1} ms").or_io(|| "cannot write the figures")
 }

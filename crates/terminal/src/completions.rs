@@ -1,9 +1,7 @@
 //! Scripts by which shells complete a command line.
 
 use crate::Outcome;
-use crate::report::cannot_write;
-use packfs::ResultExt;
-use std::io::Write;
+use crate::report;
 use std::process::ExitCode;
 
 /// Prints the script for a shell. `name` is what users type.
@@ -13,6 +11,6 @@ pub fn print(shell: clap_complete::Shell, mut command: clap::Command, name: &str
     // Generated in memory first: the generator panics when it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);
-    std::io::stdout().write_all(&script).or_io(cannot_write)?;
+    report::print(String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }

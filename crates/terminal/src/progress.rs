@@ -103,7 +103,7 @@ impl Bars {
                     bar.finish_and_clear();
                     // Mounts and folders would outlast the program.
                     for error in UNDO.get().into_iter().flat_map(|undo| undo()) {
-                        crate::report::failure(&error);
+                        report::failure(&error);
                     }
                     std::process::exit(128 + signal);
                 }
@@ -170,12 +170,12 @@ impl Progress for Bars {
 
     fn part(&self, what: &str) {
         if self.tells_parts {
-            eprintln!("{}", packfs::printable(what));
+            report::note(what);
         }
     }
 
     fn warn(&self, message: &str) {
-        self.bar.suspend(|| crate::report::warning(message));
+        self.bar.suspend(|| report::warning(message));
     }
 
     fn cancelled(&self) -> bool {

@@ -11,9 +11,10 @@ use std::fs::File;
 use std::io::{BufWriter, ErrorKind as IoErrorKind, Stdout, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// Exit code of a program whose standard output was closed (128 + SIGPIPE).
-const CLOSED_OUTPUT: u8 = 141;
+pub const CLOSED_OUTPUT: u8 = 141;
 
 /// Largest pipe that Linux allows unprivileged users (`/proc/sys/fs/pipe-max-size`).
 const PIPE_LEN: usize = 1 << 20;
@@ -24,26 +25,103 @@ pub fn columns(out: impl AsFd) -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
+/// Returns true for an error of output whose reader is gone, which is no news to anybody.
+pub fn is_closed_output(error: &Error) -> bool {
+    error.io_source().is_some_and(|source| source.kind() == IoErrorKind::BrokenPipe)
+}
+
+/// Returns true for an error of standard output, as when its disk is full.
+pub fn is_lost_output(error: &Error) -> bool {
+    error.to_string().starts_with(cannot_write())
+}
+
 /// Prints `error: ...` and `hint: ...` lines; returns the exit code that goes with them.
 pub fn failure(error: &Error) -> ExitCode {
-    if error.io_source().is_some_and(|source| source.kind() == IoErrorKind::BrokenPipe) {
+    if is_closed_output(error) {
         return ExitCode::from(CLOSED_OUTPUT);
     }
-    anstream::eprintln!("{} {}", "error:".red().bold(), printable(&error.to_string()));
-    for hint in error.hints() {
-        anstream::eprintln!("{} {}", "hint:".cyan().bold(), printable(hint));
-    }
+    aside(format_args!("{} {}\n", "error:".red().bold(), printable(&error.to_string())));
+    hints(error);
     ExitCode::from(error.kind().exit_code())
+}
+
+fn hints(error: &Error) {
+    for hint in error.hints() {
+        aside(format_args!("{} {}\n", "hint:".cyan().bold(), printable(hint)));
+    }
+}
+
+/// Prints an error as tools do, each line behind the name of the tool.
+pub fn failure_of(name: &str, error: &Error) {
+    note(format_args!("{name}: {error}"));
+    error.hints().iter().for_each(|hint| note(format_args!("{name}: hint: {hint}")));
 }
 
 /// Prints that a signal stopped the work.
 pub fn stopped() {
-    anstream::eprintln!("{} stopped", "error:".red().bold());
+    aside(format_args!("{} stopped\n", "error:".red().bold()));
 }
 
 /// Prints `warning: ...`.
 pub fn warning(message: &str) {
-    anstream::eprintln!("{} {}", "warning:".yellow().bold(), printable(message));
+    aside(format_args!("{} {}\n", "warning:".yellow().bold(), printable(message)));
+}
+
+/// Prints an error that the work goes on after, with its hints.
+pub fn warning_of(error: &Error) {
+    warning(&error.to_string());
+    hints(error);
+}
+
+/// Prints a line on standard error.
+pub fn note(line: impl fmt::Display) {
+    aside(format_args!("{}\n", printable(&line.to_string())));
+}
+
+/// Prints text of the program itself on standard error. There is no place left to tell a failure.
+pub fn aside(text: impl fmt::Display) {
+    let _ = anstream::stderr().write_all(text.to_string().as_bytes());
+}
+
+/// Prints text of the program itself on standard output, at once.
+///
+/// Errors: `Io`.
+pub fn print(text: impl fmt::Display) -> Result<()> {
+    let mut out = Out::stdout();
+    write!(out.writer(), "{text}").or_io(cannot_write)?;
+    out.finish()
+}
+
+/// Prints a line like [`print()`].
+///
+/// Errors: `Io`.
+pub fn line(line: impl fmt::Display) -> Result<()> {
+    print(format_args!("{line}\n"))
+}
+
+/// First failure of [`line_on_the_way`].
+static NOT_PRINTED: OnceLock<Error> = OnceLock::new();
+
+/// Prints a line like [`line()`] where work cannot take an error; [`all_printed`] returns it.
+pub fn line_on_the_way(text: impl fmt::Display) {
+    if let Err(error) = line(text) {
+        // The first one counts.
+        let _ = NOT_PRINTED.set(error);
+    }
+}
+
+/// Returns the first error of [`line_on_the_way`], at the end of the work.
+pub fn all_printed() -> Result<()> {
+    NOT_PRINTED.get().map_or(Ok(()), |error| Err(error.clone()))
+}
+
+/// Prints the help or the version that was asked for, or the error of a command line; returns the
+/// exit code.
+pub fn command_line(answer: &clap::Error) -> ExitCode {
+    match answer.print().and_then(|()| std::io::stdout().flush()) {
+        Err(error) if !answer.use_stderr() => failure(&Error::io(cannot_write(), error)),
+        _ => ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2)),
+    }
 }
 
 /// Prints warnings as they come, and shows nothing else.

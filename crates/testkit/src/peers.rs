@@ -165,6 +165,7 @@ fn figures(version: &str) -> Vec<u32> {
 }
 
 /// Says that a test is skipped, or fails it where `PACKFS_PEERS=required`.
+#[expect(clippy::print_stderr, reason = "the test harness captures it")]
 pub fn skip(why: &str) {
     assert!(std::env::var("PACKFS_PEERS").as_deref() != Ok("required"), "PACKFS_PEERS=required, but {why}");
     eprintln!("skipped: {why}");

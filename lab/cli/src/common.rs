@@ -11,7 +11,7 @@ use packfs_lab::session::{self, JOURNAL, Lab, LabOptions, Plan, check_device, de
 use packfs_lab::subject::Subjects;
 use packfs_terminal::Outcome;
 use packfs_terminal::listed::{any, listed};
-use packfs_terminal::report::{Out, columns};
+use packfs_terminal::report::{self, Out, columns};
 
 use crate::watch::Watcher;
 
@@ -137,7 +137,7 @@ impl Common {
         out.line(text(results, terminal()).trim_end())?;
         out.finish()?;
         for path in written {
-            anstream::eprintln!("wrote {}", path.display());
+            report::note(format_args!("wrote {}", path.display()));
         }
         Watcher::done()
     }

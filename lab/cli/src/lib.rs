@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use packfs_terminal::report::{command_line, failure};
 use packfs_terminal::{Outcome, completions, exhausted, man, progress};
 
 /// Measure formats, codecs and block sizes on a tree and a device, packfs beside its rivals
@@ -76,7 +77,10 @@ enum Verb {
 pub fn main() -> ExitCode {
     exhausted::prepare();
     progress::undo_before_exit(packfs_lab::scratch::undo_all);
-    run(Cli::parse().verb).unwrap_or_else(|error| packfs_terminal::report::failure(&error))
+    match Cli::try_parse() {
+        Ok(cli) => run(cli.verb).unwrap_or_else(|error| failure(&error)),
+        Err(answer) => command_line(&answer),
+    }
 }
 
 fn run(verb: Verb) -> Outcome {

@@ -7,7 +7,7 @@ use packfs::{Error, Result};
 use packfs_lab::plans::{self, Case, PlanFile, PlanRequest, Verdicts, judge, session_plan};
 use packfs_lab::subject::Subjects;
 use packfs_terminal::Outcome;
-use packfs_terminal::report::Out;
+use packfs_terminal::report::{self, Out};
 
 use crate::common::{Common, packfs_program, with_hints};
 use crate::watch::Watcher;
@@ -129,8 +129,8 @@ fn tell(verdicts: &Verdicts) {
     let named = [("missed", &verdicts.missed), ("skipped", &verdicts.skipped)];
     for (word, line) in named.into_iter().flat_map(|(word, lines)| lines.iter().map(move |line| (word, line)))
     {
-        anstream::eprintln!("{word}: {}", packfs::printable(line));
+        report::note(format_args!("{word}: {line}"));
     }
     let (met, missed, skipped) = (verdicts.met, verdicts.missed.len(), verdicts.skipped.len());
-    anstream::eprintln!("targets: {met} met, {missed} missed; {skipped} cases skipped");
+    report::note(format_args!("targets: {met} met, {missed} missed; {skipped} cases skipped"));
 }

@@ -7,7 +7,7 @@ use packfs_lab::trees::{TREES, TreeKind};
 use crate::common::with_hints;
 use crate::watch::Watcher;
 use packfs_terminal::Outcome;
-use packfs_terminal::report::Out;
+use packfs_terminal::report::{self, Out};
 
 /// Make a tree to measure on, by documented commands
 #[derive(clap::Args)]
@@ -48,7 +48,7 @@ impl Opts {
             return Watcher::done();
         };
         let watcher = Watcher::new(false, None);
-        anstream::eprintln!("making {} in {}", kind.row().name, dir.display());
+        report::note(format_args!("making {} in {}", kind.row().name, dir.display()));
         watcher.or_stopped(kind.make(&dir, self.from.as_deref()).and_then(|()| Watcher::done()))
     }
 }

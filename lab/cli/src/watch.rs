@@ -29,7 +29,7 @@ impl Watcher {
             std::thread::spawn(move || {
                 for signal in signals.forever() {
                     if !stopped.swap(true, Ordering::SeqCst) {
-                        anstream::eprintln!("stopping: unmounts and removes what was made");
+                        report::note("stopping: unmounts and removes what was made");
                         let hint = hint.clone();
                         // Slow devices take minutes to write out; a second signal need not wait for
                         // them.
@@ -64,23 +64,23 @@ fn undo_and_exit(signal: i32, hint: Option<String>) {
     for error in undo_all() {
         report::failure(&error);
     }
-    anstream::eprintln!("error: stopped");
+    report::note("error: stopped");
     if let Some(hint) = hint {
-        anstream::eprintln!("hint: {hint}");
+        report::note(format_args!("hint: {hint}"));
     }
     std::process::exit(128 + signal);
 }
 
 fn exit_at_once(signal: i32) {
-    anstream::eprintln!("error: stopped before all was undone: mounts, devices and folders may be left");
-    anstream::eprintln!("hint: the next session with the same --scratch removes them");
+    report::note("error: stopped before all was undone: mounts, devices and folders may be left");
+    report::note("hint: the next session with the same --scratch removes them");
     std::process::exit(128 + signal);
 }
 
 impl Watch for Watcher {
     fn note(&self, line: &str) {
         if !self.quiet {
-            anstream::eprintln!("{}", packfs::printable(line));
+            report::note(line);
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use packfs::{Error, Result};
+use packfs_terminal::report;
 
 type Work = Box<dyn FnOnce() -> Result<()> + Send>;
 
@@ -93,8 +94,7 @@ impl Drop for Undo {
 
 fn tell(what: &str, outcome: Result<()>) {
     if let Err(error) = outcome {
-        eprintln!("warning: cannot {what}: {error}");
-        error.hints().iter().for_each(|hint| eprintln!("hint: {hint}"));
+        report::warning_of(&error.at(format_args!("cannot {what}")));
     }
 }
 

@@ -136,7 +136,7 @@ impl Drop for ImageWithStats {
         if self.prints_stats {
             let counters = self.opened.counters().rows().into_iter();
             let object: json::Object = counters.map(|(name, count)| (name.into(), count.into())).collect();
-            anstream::eprintln!("{}", json::Value::Object(object));
+            report::note(json::Value::Object(object));
         }
     }
 }

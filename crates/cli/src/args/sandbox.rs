@@ -1,6 +1,7 @@
 //! `--sandbox`: what a verb that reads may still reach once it begins. Applied before anything of
 //! the input is looked at, and before any other thread starts.
 
+use crate::out::report;
 use packfs::{Result, Source};
 use packfs_sandbox::Sandbox;
 
@@ -47,7 +48,7 @@ impl SandboxArg {
             When::Auto => sandbox.apply()?,
             When::Require => sandbox.apply_whole()?,
         };
-        anstream::eprintln!("sandbox: {applied}");
+        report::note(format_args!("sandbox: {applied}"));
         Ok(())
     }
 }

@@ -44,7 +44,8 @@ pub fn run_make(args: &[OsString]) -> Outcome {
     // Levels may be negative: -1 tries all, -2 takes the best of 7zip.
     let given = parse(&[MAKE], Style::Getopt, args)?;
     if given.has("-h") {
-        print!("Usage: create_compressed_fs [options] INFILE [OUTFILE]\n\n{}", usage::table(&[MAKE]));
+        let options = usage::table(&[MAKE]);
+        report::print(format_args!("Usage: create_compressed_fs [options] INFILE [OUTFILE]\n\n{options}"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let (source, target, old_block) = operands(&given)?;
@@ -142,7 +143,8 @@ fn spooled(source: &Path, near: Option<&Path>) -> Result<Option<tempfile::NamedT
 pub fn run_extract(args: &[OsString]) -> Outcome {
     let given = parse(&[EXTRACT], Style::Getopt, args)?;
     if given.has("-h") {
-        print!("Usage: extract_compressed_fs INFILE [OUTFILE]\n\n{}", usage::table(&[EXTRACT]));
+        let options = usage::table(&[EXTRACT]);
+        report::print(format_args!("Usage: extract_compressed_fs INFILE [OUTFILE]\n\n{options}"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let (source, target) = match &given.operands[..] {

@@ -23,10 +23,10 @@ pub fn run(args: &[OsString]) -> Outcome {
         Some((command, paths)) if !paths.is_empty() => (command, paths),
         _ => {
             let commands = "ls|objects|dump|missing-objects|measure-file";
-            anstream::eprint!(
-                "usage: composefs-info [OPTIONS] [{commands}] IMAGES...\n\n{}",
-                usage::table(&[ROWS])
-            );
+            let options = usage::table(&[ROWS]);
+            report::aside(format_args!(
+                "usage: composefs-info [OPTIONS] [{commands}] IMAGES...\n\n{options}"
+            ));
             return Ok(ExitCode::FAILURE);
         }
     };

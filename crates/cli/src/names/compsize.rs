@@ -4,7 +4,7 @@
 use super::parse::{Given, Row, Style, Takes, acts, parse};
 use super::usage;
 use crate::out::Outcome;
-use crate::out::report::Out;
+use crate::out::report::{self, Out};
 use packfs::mount::table::{self, Mounted};
 use packfs::{
     CodecUse, CompressionCount, Error, ImagePath, InodeKind, OpenOptions, Opened, Result, ResultExt, Walked,
@@ -29,10 +29,8 @@ const ORDER: [&str; 4] = ["none", "zlib", "lzo", "zstd"];
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
     if given.has("-h") || given.operands.is_empty() {
-        anstream::eprint!(
-            "Usage: compsize [options] file-or-dir1 [file-or-dir2 ...]\n\n{}",
-            usage::table(&[ROWS])
-        );
+        let options = usage::table(&[ROWS]);
+        report::aside(format_args!("Usage: compsize [options] file-or-dir1 [file-or-dir2 ...]\n\n{options}"));
         return Ok(ExitCode::from(u8::from(!given.has("-h"))));
     }
     let (mounts, mut count, mut sources) = (table::read()?, CompressionCount::default(), Vec::new());
@@ -48,7 +46,7 @@ pub fn run(args: &[OsString]) -> Outcome {
     let found = count.finish();
     if found.total.uncompressed == 0 {
         let nothing = if found.files == 0 { "No files." } else { "All empty or still-delalloced files." };
-        anstream::eprintln!("{nothing}");
+        report::note(nothing);
         return Ok(ExitCode::FAILURE);
     }
     let mut out = Out::stdout();

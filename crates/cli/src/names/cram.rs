@@ -3,7 +3,7 @@
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
 use super::teller::{Form, Teller};
 use super::{elf, usage};
-use crate::out::Outcome;
+use crate::out::{Outcome, report};
 use packfs::check;
 use packfs::sink::{Existing, UnpackOptions};
 use packfs::source::Shape;
@@ -49,25 +49,28 @@ const NAME_LEN: usize = 16;
 /// Exit codes of fsck.cramfs.
 const UNCORRECTED: u8 = 4;
 
-fn answered(name: &str, given: &Given, rows: &[Row]) -> bool {
+fn answered(name: &str, given: &Given, rows: &[Row]) -> Result<bool> {
     if given.has("-V") {
-        println!("{name} from util-linux 2.41 (packfs {})", env!("CARGO_PKG_VERSION"));
+        let version = env!("CARGO_PKG_VERSION");
+        report::line(format_args!("{name} from util-linux 2.41 (packfs {version})"))?;
     } else if given.has("-h") {
         let operands = if name == "fsck.cramfs" {
             "[options] <file>"
         } else {
             "[-h] [-v] [-b blksize] [-e edition] [-N endian] [-n name]\n  dirname outfile"
         };
-        print!("\nUsage:\n {name} {operands}\n\n{}", usage::table(&[rows]));
+        report::print(format_args!("\nUsage:\n {name} {operands}\n\n{}", usage::table(&[rows])))?;
     }
-    given.has("-V") || given.has("-h")
+    Ok(given.has("-V") || given.has("-h"))
 }
 
 /// Returns as much of a name as a superblock holds, with a warning if that is not all.
 fn cut(name: &str) -> &str {
     let kept = &name[..name.floor_char_boundary(NAME_LEN)];
     if kept.len() < name.len() {
-        anstream::eprintln!("warning: the name is cut to {kept:?}, the {NAME_LEN} bytes that are held");
+        report::note(format_args!(
+            "warning: the name is cut to {kept:?}, the {NAME_LEN} bytes that are held"
+        ));
     }
     kept
 }
@@ -75,7 +78,7 @@ fn cut(name: &str) -> &str {
 /// Runs mkfs.cramfs or mkcramfs.
 pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
     let given = parse(&[MAKE], Style::Getopt, args)?;
-    if answered(name, &given, MAKE) {
+    if answered(name, &given, MAKE)? {
         return Ok(ExitCode::SUCCESS);
     }
     let [dir, image] = &given.operands[..] else {
@@ -143,7 +146,7 @@ pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
 /// Runs fsck.cramfs.
 pub fn run_check(args: &[OsString]) -> Outcome {
     let given = parse(&[CHECK], Style::Getopt, args)?;
-    if answered("fsck.cramfs", &given, CHECK) {
+    if answered("fsck.cramfs", &given, CHECK)? {
         return Ok(ExitCode::SUCCESS);
     }
     let [image] = &given.operands[..] else {
@@ -153,14 +156,14 @@ pub fn run_check(args: &[OsString]) -> Outcome {
     match checked(&given, Path::new(image)) {
         Ok(0) => {
             if given.has("-v") {
-                println!("{shown}: OK");
+                report::line(format_args!("{shown}: OK"))?;
             }
             Ok(ExitCode::SUCCESS)
         }
         Ok(_) => Ok(ExitCode::from(UNCORRECTED)),
         Err(error) if error.io_source().is_some() => Err(error),
         Err(error) => {
-            anstream::eprintln!("fsck.cramfs: {}", packfs::printable(&error.to_string()));
+            report::note(format_args!("fsck.cramfs: {error}"));
             Ok(ExitCode::from(UNCORRECTED))
         }
     }
@@ -176,7 +179,7 @@ fn checked(given: &Given, image: &Path) -> Result<u64> {
     let mut found = |finding: packfs::Finding| {
         if finding.severity == Severity::Error {
             count += 1;
-            anstream::eprintln!("fsck.cramfs: {}: {}", finding.place, packfs::printable(&finding.fault));
+            report::note(format_args!("fsck.cramfs: {}: {}", finding.place, finding.fault));
         }
     };
     opened.volume().check(&mut found)?;

@@ -1,6 +1,7 @@
 //! Digests of files as extended attributes, by which Linux 7.0 shares the pages of equal files.
 
 use super::trees;
+use crate::out::report;
 use packfs::read::{LoadedVolume, Piece, Wanted};
 use packfs::source::Loaded;
 use packfs::{
@@ -85,8 +86,7 @@ fn verdict(
     progress: &dyn Progress,
 ) -> Result<Option<&'static str>> {
     let Some(value) = opened.volume().recorded_digest(file.id)? else {
-        let text = format!("<W> erofs: {path:?}: no digest xattr, skipped");
-        anstream::eprintln!("{}", packfs::printable(&text));
+        report::note(format_args!("<W> erofs: {path:?}: no digest xattr, skipped"));
         return Ok(None);
     };
     let Some(recorded) = value.strip_prefix(ALGORITHM).filter(|digest| digest.len() == 32) else {

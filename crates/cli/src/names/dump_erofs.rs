@@ -62,11 +62,12 @@ const COMPRESSORS: [(u16, &str, (u32, u32)); 4] =
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
     if given.has("-V") {
-        println!("dump.erofs (erofs-utils) {EROFS_UTILS} (packfs {})", env!("CARGO_PKG_VERSION"));
+        let version = env!("CARGO_PKG_VERSION");
+        report::line(format_args!("dump.erofs (erofs-utils) {EROFS_UTILS} (packfs {version})"))?;
         return Ok(ExitCode::SUCCESS);
     }
     if given.has("-h") {
-        print!("Usage: dump.erofs [OPTIONS] IMAGE\n\n{}", usage::table(&[ROWS]));
+        report::print(format_args!("Usage: dump.erofs [OPTIONS] IMAGE\n\n{}", usage::table(&[ROWS])))?;
         return Ok(ExitCode::SUCCESS);
     }
     let dump = Dump { opened: open(&given)? };
@@ -76,10 +77,10 @@ pub fn run(args: &[OsString]) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     if given.has("-s") || !of_inode && !given.has("-S") {
-        print!("{}", dump.superblock()?);
+        report::print(dump.superblock()?)?;
     }
     if given.has("-S") {
-        print!("{}", dump.statistics()?);
+        report::print(dump.statistics()?)?;
     }
     if of_inode {
         dump.inode(&given)?;
@@ -143,11 +144,13 @@ impl Dump {
         let raw = self.raw()?;
         let label = String::from_utf8_lossy(&raw.0[64..80]).trim_end_matches('\0').to_owned();
         if !label.is_empty() {
-            println!("ID_FS_LABEL={label}\nID_FS_LABEL_ENC={label}");
+            report::line(format_args!("ID_FS_LABEL={label}\nID_FS_LABEL_ENC={label}"))?;
         }
-        println!("ID_FS_UUID={0}\nID_FS_UUID_ENC={0}", raw.uuid());
-        println!("ID_FS_BLOCKSIZE={}\nID_FS_TYPE=erofs\nID_FS_USAGE=filesystem", 1_u32 << raw.0[12].min(16));
-        Ok(())
+        report::line(format_args!(
+            "ID_FS_UUID={0}\nID_FS_UUID_ENC={0}\nID_FS_BLOCKSIZE={1}\nID_FS_TYPE=erofs\nID_FS_USAGE=filesystem",
+            raw.uuid(),
+            1_u32 << raw.0[12].min(16)
+        ))
     }
 
     fn superblock(&self) -> Result<String> {

@@ -6,7 +6,7 @@ use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, size};
 use super::selected;
 use super::teller::{Form, Teller};
 use super::usage;
-use crate::out::Outcome;
+use crate::out::{Outcome, report};
 use packfs::check;
 use packfs::read::LoadedVolume;
 use packfs::sink::{Existing, OwnerPolicy, UnpackOptions};
@@ -60,12 +60,15 @@ const INFO: u8 = 3;
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
     if given.has("-V") {
-        println!("fsck.erofs (erofs-utils) {EROFS_UTILS} (packfs {})", env!("CARGO_PKG_VERSION"));
-        println!("available decompressors: lz4, lz4hc, lzma, deflate, libdeflate, zstd");
+        report::line(format_args!(
+            "fsck.erofs (erofs-utils) {EROFS_UTILS} (packfs {})\n\
+             available decompressors: lz4, lz4hc, lzma, deflate, libdeflate, zstd",
+            env!("CARGO_PKG_VERSION")
+        ))?;
         return Ok(ExitCode::SUCCESS);
     }
     if given.has("-h") {
-        print!("Usage: fsck.erofs [OPTIONS] IMAGE\n\n{}", usage::table(&[ROWS]));
+        report::print(format_args!("Usage: fsck.erofs [OPTIONS] IMAGE\n\n{}", usage::table(&[ROWS])))?;
         return Ok(ExitCode::SUCCESS);
     }
     if args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--extract=") {
@@ -87,12 +90,12 @@ pub fn run(args: &[OsString]) -> Outcome {
         } else {
             "Found some filesystem corruption"
         };
-        anstream::eprintln!("<E> erofs: {what}");
+        report::note(format_args!("<E> erofs: {what}"));
         return Ok(ExitCode::FAILURE);
     }
     if given.number::<u8>("-d")?.unwrap_or(2) >= INFO {
         let what = if target.is_some() { "Extracted filesystem successfully" } else { "No errors found" };
-        println!("<I> erofs: {what}");
+        report::line(format_args!("<I> erofs: {what}"))?;
         if given.has("-p") {
             tell_ratio(&opened, &teller)?;
         }
@@ -134,8 +137,7 @@ fn checked(given: &Given, opened: &Opened, target: Option<&Path>, teller: &Telle
             given.has("--no-sbcrc") && finding.place == "superblock" && finding.fault.contains("checksum");
         if finding.severity == Severity::Error && !is_excused {
             count += 1;
-            let text = format!("<E> erofs: {}: {}", finding.place, finding.fault);
-            anstream::eprintln!("{}", packfs::printable(&text));
+            report::note(format_args!("<E> erofs: {}: {}", finding.place, finding.fault));
         }
     };
     let top = match (given.last("--path"), given.number::<u64>("--nid")?) {
@@ -198,13 +200,13 @@ fn extract(
         xattrs: given.switched("--xattrs", "--no-xattrs", false),
         ..UnpackOptions::default()
     };
-    let report = packfs::sink::unpack(opened.engine(), &loaded, target, &options, teller);
-    let report = report.map_err(|error| match error.kind() {
+    let unpacked = packfs::sink::unpack(opened.engine(), &loaded, target, &options, teller);
+    let unpacked = unpacked.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => error.hint("--overwrite replaces it"),
         _ => error,
     })?;
-    for row in &report.not_restored {
-        anstream::eprintln!("<W> erofs: {}", packfs::printable(&row.to_string()));
+    for row in &unpacked.not_restored {
+        report::note(format_args!("<W> erofs: {row}"));
     }
     Ok(())
 }
@@ -230,6 +232,5 @@ fn tell_ratio(opened: &Opened, teller: &Teller) -> Result<()> {
     let logical = lens.fold(0_u64, u64::saturating_add);
     let physical = opened.volume().image_len().unwrap_or_else(|| opened.image().len());
     let ratio = if logical == 0 { 100.0 } else { physical as f64 * 100.0 / logical as f64 };
-    println!("<I> erofs: Compression ratio: {ratio:.2}(%)");
-    Ok(())
+    report::line(format_args!("<I> erofs: Compression ratio: {ratio:.2}(%)"))
 }

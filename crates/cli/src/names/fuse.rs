@@ -3,7 +3,7 @@
 
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
 use super::usage;
-use crate::out::Outcome;
+use crate::out::{Outcome, report};
 use packfs::{Error, Result};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -61,12 +61,15 @@ pub fn run(name: &str, args: &[OsString]) -> Outcome {
     let rows = rows(name);
     let given = parse(&[rows], Style::Getopt, args)?;
     if given.has("-V") {
-        println!("{name} (packfs {})", env!("CARGO_PKG_VERSION"));
+        report::line(format_args!("{name} (packfs {})", env!("CARGO_PKG_VERSION")))?;
         return Ok(ExitCode::SUCCESS);
     }
     if given.has("-h") {
-        print!("Usage: {name} [options] IMAGE MOUNTPOINT\n\n{}", usage::table(&[rows]));
-        println!("  -o offset=N,subdir=PATH,uid=N,gid=N,timeout=SECONDS,allow_other,ro,...");
+        report::line(format_args!(
+            "Usage: {name} [options] IMAGE MOUNTPOINT\n\n{}  \
+             -o offset=N,subdir=PATH,uid=N,gid=N,timeout=SECONDS,allow_other,ro,...",
+            usage::table(&[rows])
+        ))?;
         return Ok(ExitCode::SUCCESS);
     }
     translated(name, args)?;

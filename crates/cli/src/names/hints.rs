@@ -1,6 +1,7 @@
 //! Hints of mkfs.erofs: cluster size and codec of the files whose paths match an expression.
 
 use super::globs::regex;
+use crate::out::report;
 use packfs::{Error, NodeKind, Result, ResultExt, Tree};
 use regex::bytes::Regex;
 use std::path::Path;
@@ -33,7 +34,8 @@ pub fn read(file: &Path, block: u64, codecs: &[String]) -> Result<Vec<Hint>> {
             return Err(wrong());
         }
         if !size.is_multiple_of(block) {
-            anstream::eprintln!("mkfs.erofs: invalid cluster size {size} in {file:?}: the line is ignored");
+            let why = "the line is ignored";
+            report::note(format_args!("mkfs.erofs: invalid cluster size {size} in {file:?}: {why}"));
             continue;
         }
         let value = if size == 0 { "none".to_owned() } else { format!("{codec}@{size}") };

@@ -39,7 +39,7 @@ pub fn run(args: &[OsString]) -> Outcome {
         ([source], true) => (Path::new(source), None),
         ([source, image], false) => (Path::new(source), Some(Path::new(image))),
         _ => {
-            anstream::eprint!("{USAGE}\n\n{}", usage::table(&[ROWS]));
+            report::aside(format_args!("{USAGE}\n\n{}", usage::table(&[ROWS])));
             return Ok(ExitCode::FAILURE);
         }
     };

@@ -6,6 +6,7 @@ use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
 use super::teller::{Form, Teller};
 use super::{block_list, digests, hints, sources, trees, usage, when};
 use crate::out::Outcome;
+use crate::out::report::{self, Out};
 use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file};
 use packfs::{
     DeviceNumber, Error, ImagePath, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
@@ -90,13 +91,16 @@ const HELP: &str = "\
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
     if given.has("-V") {
-        println!("mkfs.erofs (erofs-utils) {EROFS_UTILS} (packfs {})", env!("CARGO_PKG_VERSION"));
-        println!("available compressors: lz4, lz4hc, lzma, deflate, libdeflate, zstd");
+        report::line(format_args!(
+            "mkfs.erofs (erofs-utils) {EROFS_UTILS} (packfs {})\n\
+             available compressors: lz4, lz4hc, lzma, deflate, libdeflate, zstd",
+            env!("CARGO_PKG_VERSION")
+        ))?;
         return Ok(ExitCode::SUCCESS);
     }
     if given.has("-h") {
-        print!("Usage: mkfs.erofs [OPTIONS] FILE SOURCE(s)\n\n{}", usage::table(&[ROWS]));
-        println!("\n{HELP}");
+        let options = usage::table(&[ROWS]);
+        report::line(format_args!("Usage: mkfs.erofs [OPTIONS] FILE SOURCE(s)\n\n{options}\n{HELP}"))?;
         return Ok(ExitCode::SUCCESS);
     }
     Job::new(given)?.run()
@@ -273,22 +277,29 @@ impl Job {
 
     fn tell(&self, report: &PackReport) -> Result<()> {
         let block = self.block()?;
-        println!("mkfs.erofs {EROFS_UTILS} (packfs {})\nBuild completed.\n------", env!("CARGO_PKG_VERSION"));
+        let mut out = Out::stdout();
+        out.line(format_args!(
+            "mkfs.erofs {EROFS_UTILS} (packfs {})\nBuild completed.\n------",
+            env!("CARGO_PKG_VERSION")
+        ))?;
         let offset = given_number(&self.given, "--offset")?.unwrap_or(0);
         let opened = packfs::OpenOptions::new().offset(u64::try_from(offset).unwrap_or(0)).open(&self.image);
         if let Ok(opened) = opened {
             let mut uuid = [0; 16];
             opened.image().read_exact_at(1024 + 48, &mut uuid)?;
-            println!("Filesystem UUID: {}", uuid_text(uuid));
+            out.line(format_args!("Filesystem UUID: {}", uuid_text(uuid)))?;
         }
-        println!("Filesystem total blocks: {} (of {block}-byte blocks)", report.image_len.div_ceil(block));
-        println!("Filesystem total inodes: {}", report.nodes);
-        println!("Filesystem total metadata blocks: {}", report.metadata_len.div_ceil(block));
-        println!(
+        out.line(format_args!(
+            "Filesystem total blocks: {} (of {block}-byte blocks)",
+            report.image_len.div_ceil(block)
+        ))?;
+        out.line(format_args!("Filesystem total inodes: {}", report.nodes))?;
+        out.line(format_args!("Filesystem total metadata blocks: {}", report.metadata_len.div_ceil(block)))?;
+        out.line(format_args!(
             "Filesystem total deduplicated bytes (of source files): {}",
             report.duplicate_bytes + report.run_bytes
-        );
-        Ok(())
+        ))?;
+        out.finish()
     }
 
     fn block(&self) -> Result<u64> {

@@ -7,7 +7,7 @@ use super::squash::{self, Metadata};
 use super::teller::{Form, Teller};
 use super::users::Ids;
 use super::{actions, block_list, sources, streamed, trees, usage};
-use crate::out::Outcome;
+use crate::out::{Outcome, report};
 use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, shape_tree};
 use packfs::{
     Error, MadeAt, NodeKind, Pack, PackOptions, PackReport, Progress, Result, ResultExt, Timestamp,
@@ -142,9 +142,9 @@ impl Job {
         match (result, teller.stopped()) {
             (Err(_), Some(code)) => Ok(ExitCode::from(code)),
             (Err(error), None) => Err(error),
-            (Ok(report), _) => {
+            (Ok(packed), _) => {
                 if !is_quiet {
-                    print!("{}", summary(&report));
+                    report::print(summary(&packed))?;
                 }
                 Ok(ExitCode::SUCCESS)
             }
@@ -198,8 +198,11 @@ impl Job {
         if !is_quiet {
             let block = options.block_size.unwrap_or_default();
             let count = if options.jobs == 0 { packfs::processor_count() } else { options.jobs };
-            println!("Parallel mksquashfs: Using {count} processors");
-            println!("Creating 4.0 filesystem on {}, block size {block}.", self.image.display());
+            let image = self.image.display();
+            report::line(format_args!(
+                "Parallel mksquashfs: Using {count} processors\n\
+                 Creating 4.0 filesystem on {image}, block size {block}."
+            ))?;
         }
         let loaded = self.loaded(&metadata, teller)?;
         let newest = loaded.tree.nodes().map(|(_, node)| node.meta.mtime.seconds).max().unwrap_or(0);
@@ -381,10 +384,7 @@ impl Job {
         }
         match self.given.last("-info-file") {
             Some(file) => std::fs::write(file, text).or_io(|| format!("cannot write {file:?}")),
-            None => {
-                print!("{text}");
-                Ok(())
-            }
+            None => report::print(text),
         }
     }
 

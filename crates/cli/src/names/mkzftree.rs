@@ -3,7 +3,7 @@
 
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse};
 use super::usage;
-use crate::out::Outcome;
+use crate::out::{Outcome, report};
 use packfs::zisofs::{self, Coder};
 use packfs::{Error, ErrorKind, Result, ResultExt};
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid};
@@ -55,11 +55,11 @@ pub fn run(args: &[OsString]) -> Outcome {
         Err(error) => return Ok(failed(&error, USAGE, false)),
     };
     if given.has("-w") {
-        println!("zisofs-tools 1.0.8 (packfs {})", env!("CARGO_PKG_VERSION"));
+        report::line(concat!("zisofs-tools 1.0.8 (packfs ", env!("CARGO_PKG_VERSION"), ")"))?;
         return Ok(ExitCode::SUCCESS);
     }
     if given.has("-h") {
-        anstream::eprint!("Usage: mkzftree [options] intree outtree\n\n{}", usage::table(&[ROWS]));
+        report::aside(format_args!("Usage: mkzftree [options] intree outtree\n\n{}", usage::table(&[ROWS])));
         return Ok(ExitCode::SUCCESS);
     }
     let is_quiet = given.has("-q") || given.text("-V")? == Some("0");
@@ -71,10 +71,7 @@ pub fn run(args: &[OsString]) -> Outcome {
 
 fn failed(error: &Error, code: u8, is_quiet: bool) -> ExitCode {
     if !is_quiet {
-        anstream::eprintln!("mkzftree: {}", packfs::printable(&error.to_string()));
-        for hint in error.hints() {
-            anstream::eprintln!("mkzftree: hint: {}", packfs::printable(hint));
-        }
+        report::failure_of("mkzftree", error);
     }
     ExitCode::from(code)
 }
@@ -156,7 +153,7 @@ impl Settings {
 
     fn tell(&self, text: std::fmt::Arguments<'_>) {
         if self.verbosity >= NAMES {
-            anstream::eprintln!("{}", packfs::printable(&text.to_string()));
+            report::note(text);
         }
     }
 

@@ -54,8 +54,8 @@ mod when;
 
 pub use verbs::{AsOpts, InstallNamesOpts};
 
-use crate::out::Outcome;
-use packfs::{Error, ErrorKind, printable};
+use crate::out::{Outcome, report};
+use packfs::{Error, ErrorKind};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind as IoErrorKind;
 use std::path::Path;
@@ -143,7 +143,8 @@ fn mounting(args: &[OsString]) -> Option<(&'static Tool, &[OsString])> {
 impl Tool {
     /// Runs it with the arguments behind its name, and prints its error.
     pub fn run(&self, args: &[OsString]) -> ExitCode {
-        (self.run)(args).unwrap_or_else(|error| self.failure(&error))
+        let outcome = (self.run)(args).and_then(|code| report::all_printed().map(|()| code));
+        outcome.unwrap_or_else(|error| self.failure(&error))
     }
 
     /// Prints the error of a mount, and returns the exit code; none if it was printed before.
@@ -160,15 +161,14 @@ impl Tool {
     }
 
     fn failure(&self, error: &Error) -> ExitCode {
-        if error.io_source().is_some_and(|source| source.kind() == IoErrorKind::BrokenPipe) {
-            return ExitCode::from(141);
+        if report::is_closed_output(error) {
+            return ExitCode::from(report::CLOSED_OUTPUT);
         }
-        anstream::eprintln!("{}: {}", self.name, printable(&error.to_string()));
-        for hint in error.hints() {
-            anstream::eprintln!("{}: hint: {}", self.name, printable(hint));
-        }
+        report::failure_of(self.name, error);
         let is_missing = error.io_source().is_some_and(|source| source.kind() == IoErrorKind::NotFound);
         match self.name {
+            // The tools have no code for it.
+            _ if report::is_lost_output(error) => ExitCode::FAILURE,
             // It ends with the number of the system's error.
             "dump.erofs" if is_missing => ExitCode::from(254),
             "mkfs.cramfs" | "mkcramfs" | "fsck.cramfs" if error.kind() == ErrorKind::Usage => {

@@ -1,6 +1,7 @@
 //! The action `move` of mksquashfs: new names and directories of files, found in the tree as it
 //! was, and made together.
 
+use crate::out::report;
 use packfs::source::Loaded;
 use packfs::{ImagePath, Name, NodeId, NodeKind, Result, TreeBuilder};
 use std::collections::HashMap;
@@ -46,8 +47,7 @@ pub fn moved(
 }
 
 fn complain(from: &ImagePath, to: &str, why: &str) {
-    let text = format!("Move action: cannot move /{from} to {to}, {why}");
-    anstream::eprintln!("{}", packfs::printable(&text));
+    report::note(format_args!("Move action: cannot move /{from} to {to}, {why}"));
 }
 
 impl Names {

@@ -32,7 +32,7 @@ const ROWS: &[Row] = &[
 /// Runs sqfsdiff.
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
-    if answered("sqfsdiff", &given, &[ROWS]) {
+    if answered("sqfsdiff", &given, &[ROWS])? {
         return Ok(ExitCode::SUCCESS);
     }
     let (Some(old), Some(new)) = (given.last("--old"), given.last("--new")) else {

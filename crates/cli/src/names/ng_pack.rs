@@ -7,7 +7,7 @@ use super::pseudo::quoted;
 use super::squash::xattr;
 use super::teller::{Form, Teller};
 use super::{ng_glob, ng_sort, trees, usage};
-use crate::out::Outcome;
+use crate::out::{Outcome, report};
 use packfs::source::{FileContexts, Loaded, Selection, Shape, Whiteouts};
 use packfs::{
     Error, ImagePath, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result, ResultExt,
@@ -63,20 +63,22 @@ const TAR: &[Row] = &[
     acts("--exclude-dir -E", Takes::One),
 ];
 
-/// Prints help or the version.
-pub fn answered(name: &str, given: &Given, rows: &[&[Row]]) -> bool {
+/// Prints help or the version, if that was asked for.
+pub fn answered(name: &str, given: &Given, rows: &[&[Row]]) -> Result<bool> {
     if given.has("--version") {
-        println!("{name} (squashfs-tools-ng) {NG} (packfs {})", env!("CARGO_PKG_VERSION"));
+        let version = env!("CARGO_PKG_VERSION");
+        report::line(format_args!("{name} (squashfs-tools-ng) {NG} (packfs {version})"))?;
     } else if given.has("--help") {
-        print!("Usage: {name} [OPTIONS...] <squashfs-file>\n\n{}", usage::table(rows));
+        let options = usage::table(rows);
+        report::print(format_args!("Usage: {name} [OPTIONS...] <squashfs-file>\n\n{options}"))?;
     }
-    given.has("--version") || given.has("--help")
+    Ok(given.has("--version") || given.has("--help"))
 }
 
 /// Runs gensquashfs.
 pub fn run_gen(args: &[OsString]) -> Outcome {
     let given = parse(&[GEN, COMMON], Style::Getopt, args)?;
-    if answered("gensquashfs", &given, &[GEN, COMMON]) {
+    if answered("gensquashfs", &given, &[GEN, COMMON])? {
         return Ok(ExitCode::SUCCESS);
     }
     if !given.has("--pack-file") && !given.has("--pack-dir") {
@@ -94,7 +96,7 @@ pub fn run_gen(args: &[OsString]) -> Outcome {
 /// Runs tar2sqfs.
 pub fn run_tar(args: &[OsString]) -> Outcome {
     let given = parse(&[TAR, COMMON], Style::Getopt, args)?;
-    if answered("tar2sqfs", &given, &[TAR, COMMON]) {
+    if answered("tar2sqfs", &given, &[TAR, COMMON])? {
         return Ok(ExitCode::SUCCESS);
     }
     let defaults = defaults(&given)?;
@@ -262,11 +264,12 @@ fn packed(
     match (result, teller.stopped()) {
         (Err(_), Some(code)) => Ok(ExitCode::from(code)),
         (Err(error), None) => Err(error),
-        (Ok(report), _) => {
+        (Ok(packed), _) => {
             if !given.has("--quiet") {
-                println!("Data bytes read: {}", report.bytes_in);
-                println!("Data bytes written: {}", report.data_len);
-                println!("Total number of inodes: {}", report.nodes);
+                report::line(format_args!(
+                    "Data bytes read: {}\nData bytes written: {}\nTotal number of inodes: {}",
+                    packed.bytes_in, packed.data_len, packed.nodes
+                ))?;
             }
             Ok(ExitCode::SUCCESS)
         }

@@ -74,7 +74,7 @@ pub fn open_at(image: &OsStr) -> Result<Opened> {
 /// Runs sqfs2tar.
 pub fn run_tar(args: &[OsString]) -> Outcome {
     let given = parse(&[TAR], Style::Getopt, args)?;
-    if answered("sqfs2tar", &given, &[TAR]) {
+    if answered("sqfs2tar", &given, &[TAR])? {
         return Ok(ExitCode::SUCCESS);
     }
     let compressor = given.text("--compressor")?.map(str::parse::<Compressor>).transpose()?;
@@ -104,11 +104,11 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
     }
     let options = TarOptions { without_root: root != Some(b"."), ..TarOptions::default() };
     let out = std::io::BufWriter::with_capacity(1 << 20, report::stdout_bytes()?);
-    let report = super::streams::written(compressor, out, |out| {
+    let written = super::streams::written(compressor, out, |out| {
         packfs::sink::write_tar(opened.engine(), &loaded, out, &options, &teller)
     })?;
-    if report.sockets > 0 {
-        anstream::eprintln!("WARNING: {} sockets cannot be stored in a tar archive", report.sockets);
+    if written.sockets > 0 {
+        report::note(format_args!("WARNING: {} sockets cannot be stored in a tar archive", written.sockets));
         return Ok(ExitCode::from(u8::from(given.has("--no-skip"))));
     }
     Ok(ExitCode::SUCCESS)
@@ -117,7 +117,7 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
 /// Runs rdsquashfs.
 pub fn run_read(args: &[OsString]) -> Outcome {
     let given = parse(&[READ], Style::Getopt, args)?;
-    if answered("rdsquashfs", &given, &[READ]) {
+    if answered("rdsquashfs", &given, &[READ])? {
         return Ok(ExitCode::SUCCESS);
     }
     let opened = open(&given)?;
@@ -289,12 +289,14 @@ fn unpack(given: &Given, opened: &Opened, path: &ImagePath, teller: &Teller) -> 
     let loaded: LoadedVolume = if path.is_root() { loaded } else { selected::below(loaded, path)? };
     let target = given.last("--unpack-root").map_or_else(|| PathBuf::from("."), PathBuf::from);
     if !given.has("--quiet") {
+        let mut out = report::Out::stdout();
         let mut walk = loaded.tree.walk();
         while let Some((path, _)) = walk.next() {
             if !path.is_root() {
-                println!("creating {path}");
+                out.line(format_args!("creating {path}"))?;
             }
         }
+        out.finish()?;
     }
     std::fs::create_dir_all(&target).or_io(|| format!("cannot create directory {target:?}"))?;
     let options = UnpackOptions {

@@ -2,6 +2,7 @@
 
 use super::globs;
 use super::ng_words::words;
+use crate::out::report;
 use packfs::source::Loaded;
 use packfs::{Error, ImagePath, NodeKind, Result, ResultExt};
 use std::collections::HashSet;
@@ -50,8 +51,8 @@ pub fn order(file: &Path, loaded: &Loaded) -> Result<tempfile::NamedTempFile> {
             rows.extend([b"/", path.as_bytes(), format!(" {priority}\n").as_bytes()].concat());
         }
         if !is_met {
-            let path = packfs::escaped(&line.path).to_string();
-            anstream::eprintln!("WARNING: {}: no match for '{path}'.", place());
+            let path = packfs::escaped(&line.path);
+            report::note(format_args!("WARNING: {}: no match for '{path}'.", place()));
         }
     }
     let file = tempfile::NamedTempFile::new().or_io(|| "cannot create a temporary file")?;

@@ -1,5 +1,6 @@
 //! Progress as the tools print it.
 
+use crate::out::report;
 use packfs::{Progress, Stage};
 use packfs_terminal::progress::Bars;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,8 +48,7 @@ impl Teller {
 
     fn print(&self, percent: u64) {
         if self.printed.swap(percent, Ordering::Relaxed) != percent {
-            // A closed pipe ends the program by the next write of the tool's own output.
-            let _ = std::io::Write::write_all(&mut std::io::stdout(), format!("{percent}\n").as_bytes());
+            report::line_on_the_way(percent);
         }
     }
 }
@@ -78,7 +78,7 @@ impl Progress for Teller {
     fn warn(&self, message: &str) {
         // No format of these tools has fractions of seconds.
         if !message.starts_with("lost: times") {
-            self.bars.beside(|| anstream::eprintln!("{}", packfs::printable(message)));
+            self.bars.beside(|| report::note(message));
         }
     }
 

@@ -133,11 +133,11 @@ impl Job {
         let opened = self.open()?;
         let clock = if self.given.has("-UTC") { when::Clock::utc() } else { when::Clock::local() };
         if self.given.has("-mkfs-time") {
-            println!("{}", superblock::Superblock::read(&opened)?.made_at);
+            report::line(superblock::Superblock::read(&opened)?.made_at)?;
             return Ok(ExitCode::SUCCESS);
         }
         if self.given.has("-stat") {
-            print!("{}", superblock::Superblock::read(&opened)?.stat(&opened, &self.image, &clock)?);
+            report::print(superblock::Superblock::read(&opened)?.stat(&opened, &self.image, &clock)?)?;
             return Ok(ExitCode::SUCCESS);
         }
         if self.given.has("-cat") {
@@ -166,7 +166,7 @@ impl Job {
             return Ok(ExitCode::from(self.code(damaged)));
         }
         if !is_quiet {
-            self.tell_start(&opened, &loaded.tree);
+            self.tell_start(&opened, &loaded.tree)?;
         }
         if self.given.has("-info") || self.given.has("-linfo") {
             self.list(&loaded.tree, clock, &lens)?;
@@ -176,11 +176,11 @@ impl Job {
         if let (Err(_), Some(code)) = (&result, teller.stopped()) {
             return Ok(ExitCode::from(code));
         }
-        let report = result?;
+        let unpacked = result?;
         if !is_quiet {
-            print!("{}", created(&loaded.tree));
+            report::print(created(&loaded.tree))?;
         }
-        let lost = self.tell_losses(&report);
+        let lost = self.tell_losses(&unpacked);
         Ok(ExitCode::from(self.code(damaged || lost)))
     }
 
@@ -285,17 +285,19 @@ impl Job {
         Ok(found)
     }
 
-    fn tell_start(&self, opened: &Opened, tree: &Tree) {
+    fn tell_start(&self, opened: &Opened, tree: &Tree) -> Result<()> {
         let jobs = self.given.number::<u16>("-processors").ok().flatten().map(usize::from);
         let count = jobs.filter(|jobs| *jobs > 0).unwrap_or_else(packfs::processor_count);
-        println!("Parallel unsquashfs: Using {count} processor{}", if count == 1 { "" } else { "s" });
         let block =
             superblock::Superblock::read(opened).map_or(1 << 17, |found| u64::from(found.block_size)).max(1);
         let lens =
             tree.nodes().map(|(_, node)| if let NodeKind::File { len, .. } = node.kind { len } else { 0 });
         let blocks = lens.fold(0_u64, |sum, len| sum.saturating_add(len.div_ceil(block)));
         let inodes = tree.nodes().filter(|(_, node)| !node.is_dir()).count();
-        println!("{inodes} inodes ({blocks} blocks) to write\n");
+        let s = if count == 1 { "" } else { "s" };
+        report::print(format_args!(
+            "Parallel unsquashfs: Using {count} processor{s}\n{inodes} inodes ({blocks} blocks) to write\n\n"
+        ))
     }
 
     fn unpack(&self, opened: &Opened, loaded: &LoadedVolume, teller: &dyn Progress) -> Result<UnpackReport> {
@@ -330,11 +332,11 @@ impl Job {
             told = true;
             for example in &row.examples {
                 let path = self.dest.join(std::ffi::OsStr::from_bytes(example.path.as_bytes()));
-                anstream::eprintln!("{what} {}, because {}", path.display(), example.why);
+                report::note(format_args!("{what} {}, because {}", path.display(), example.why));
             }
             let more = row.count.saturating_sub(row.examples.len() as u64);
             if more > 0 {
-                anstream::eprintln!("{what} {more} more files");
+                report::note(format_args!("{what} {more} more files"));
             }
         }
         told && !self.given.has("-ignore-errors")
@@ -351,20 +353,20 @@ impl Job {
             let depth = ImagePath::parse(name).map_or(0, |path| path.names().count());
             let found = matching(&loaded.tree, &patterns, depth);
             if found.is_empty() {
-                anstream::eprintln!("cat: no matches for /{}", shown.trim_start_matches('/'));
+                report::note(format_args!("cat: no matches for /{}", shown.trim_start_matches('/')));
                 failed = true;
             }
             for path in found {
                 match opened.resolve(&path).and_then(|id| opened.volume().inode(id)) {
                     Ok(inode) if inode.kind.file_type() == FileType::Directory => {
-                        anstream::eprintln!("cat: /{path} is a directory");
+                        report::note(format_args!("cat: /{path} is a directory"));
                         failed = true;
                     }
                     Ok(inode) if inode.kind.file_type() == FileType::File => {
                         opened.copy_file(&path, &mut out)?;
                     }
                     _ => {
-                        anstream::eprintln!("cat: /{path} is not a regular file");
+                        report::note(format_args!("cat: /{path} is not a regular file"));
                         failed = true;
                     }
                 }

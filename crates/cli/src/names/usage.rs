@@ -2,7 +2,7 @@
 
 use super::parse::{Effect, Given, Row};
 use super::squash::CODECS;
-use crate::out::Outcome;
+use crate::out::{Outcome, report};
 use std::process::ExitCode;
 
 /// Version of squashfs-tools whose command lines are read.
@@ -10,14 +10,18 @@ const SQUASHFS_TOOLS: &str = "4.7.5";
 
 /// Answers options of help and version of a tool of squashfs-tools.
 pub fn squash(name: &str, given: &Given, rows: &[&[Row]]) -> Option<Outcome> {
-    if given.has("-version") {
-        println!("{name} version {SQUASHFS_TOOLS} (packfs {})", env!("CARGO_PKG_VERSION"));
-        return Some(Ok(ExitCode::SUCCESS));
-    }
-    if given.has("-mem-default") {
-        println!("512");
-        return Some(Ok(ExitCode::SUCCESS));
-    }
+    let answer = match () {
+        () if given.has("-version") => {
+            format!("{name} version {SQUASHFS_TOOLS} (packfs {})\n", env!("CARGO_PKG_VERSION"))
+        }
+        () if given.has("-mem-default") => "512\n".to_owned(),
+        () => help(name, given, rows)?,
+    };
+    Some(report::print(answer).map(|()| ExitCode::SUCCESS))
+}
+
+/// Returns the help, if it was asked for.
+fn help(name: &str, given: &Given, rows: &[&[Row]]) -> Option<String> {
     let helps = ["-help", "-help-all", "-help-option", "-help-section", "-help-comp", "-Xhelp"];
     if !helps.iter().any(|help| given.has(help)) {
         return None;
@@ -28,12 +32,13 @@ pub fn squash(name: &str, given: &Given, rows: &[&[Row]]) -> Option<Outcome> {
         "sqfstar" => "[OPTIONS] FILESYSTEM [list of exclude dirs/files]",
         _ => "[OPTIONS] FILESYSTEM [files]",
     };
-    print!("SYNTAX: {name} {operands}\n\n{}", table(rows));
-    println!("\n{} available:", if reads { "Decompressors" } else { "Compressors" });
-    for codec in CODECS {
-        println!("\t{codec}{}", if codec == "gzip" && !reads { " (default)" } else { "" });
-    }
-    Some(Ok(ExitCode::SUCCESS))
+    let codecs = CODECS.map(|codec| match codec {
+        "gzip" if !reads => "\tgzip (default)\n".to_owned(),
+        _ => format!("\t{codec}\n"),
+    });
+    let heading = if reads { "Decompressors" } else { "Compressors" };
+    let (options, codecs) = (table(rows), codecs.concat());
+    Some(format!("SYNTAX: {name} {operands}\n\n{options}\n{heading} available:\n{codecs}"))
 }
 
 /// Widest line.

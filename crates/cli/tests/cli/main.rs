@@ -39,6 +39,7 @@ mod oci_made;
 mod oci_merged;
 mod oci_peers;
 mod packing;
+mod printing;
 mod reading;
 mod recovery;
 mod remote;

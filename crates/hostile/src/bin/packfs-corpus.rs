@@ -1,6 +1,7 @@
 //! Writes the corpus of a property into a folder, for whatever fuzzes it:
 //! `packfs-corpus PROPERTY FOLDER`.
 #![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of developers")]
 
 use packfs_hostile::corpus::inputs;
 use packfs_hostile::properties::PROPERTIES;

@@ -5,6 +5,7 @@
 //! N` tries one case again, in this process, and keeps its image; `packfs-mutate KIND --write DIR
 //! --from N --images M` only writes cases N to M, for other programs to be tried on.
 #![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of developers")]
 
 use packfs_hostile::session::{KINDS, Session};
 use packfs_hostile::tally::{Ending, Found, Tally};

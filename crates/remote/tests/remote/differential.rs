@@ -58,6 +58,7 @@ fn random_reads_over_a_faulty_server_are_right() {
     let fetched = image.fetched().unwrap();
     assert!(fetched.retries > 0 && fetched.requests > fetched.retries);
     if reads != READS {
+        #[expect(clippy::print_stderr, reason = "the test harness captures it")]
         eprintln!("{reads} reads: {fetched:?}");
     }
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use packfs::{Error, Result, ResultExt};
+use packfs_terminal::report;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use super::mounted;
@@ -23,11 +24,9 @@ pub(super) fn remove_all(parent: &Path) -> Result<()> {
     for dir in entries.flatten().map(|entry| entry.path()) {
         // Held until the folder is gone, so that no other process begins to remove it.
         let Some(_lock) = lock_left_over(&dir) else { continue };
-        eprintln!("removing what a killed session left: {}", dir.display());
-        let outcome = undo(&dir);
-        if let Err(error) = outcome {
-            eprintln!("warning: {error}");
-            error.hints().iter().for_each(|hint| eprintln!("hint: {hint}"));
+        report::note(format_args!("removing what a killed session left: {}", dir.display()));
+        if let Err(error) = undo(&dir) {
+            report::warning_of(&error);
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use packfs::{Progress, Stage};
 use packfs_terminal::json::json;
+use packfs_terminal::report;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,7 +43,7 @@ impl<'a> JsonLines<'a> {
             "bytes_total": state.totals.1,
             "bytes_written": state.bytes_out,
         });
-        eprintln!("{line}");
+        report::note(line);
         state.stage = Some((stage, Instant::now()));
         state.is_told = true;
     }
