@@ -37,6 +37,14 @@ pub trait Contents: Send + Sync {
         let _ = id;
         None
     }
+
+    /// Says, after reading, whether the image or archive that all files are read from is unchanged,
+    /// as far as it can tell. Single files tell it themselves.
+    ///
+    /// Errors: `Failed`, naming it, if it was changed meanwhile.
+    fn check_unchanged(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// One opened file.

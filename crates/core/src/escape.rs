@@ -61,6 +61,17 @@ pub fn printable(message: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Returns what a program or a library says in several lines on one line.
+pub fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("; ")
+}
+
+/// Returns the last line, where libraries say what is wrong.
+pub fn last_line(text: &str) -> &str {
+    text.trim_end().lines().last().unwrap_or_default().trim_start().trim_start_matches("error: ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,5 +127,12 @@ mod tests {
     fn messages_lose_only_what_acts_on_terminals() {
         assert_eq!(printable("C:\\x käse \"a\\x1b\""), "C:\\x käse \"a\\x1b\"");
         assert_eq!(printable("a\x1b[2J\u{9b}\r\n"), "a\\x1b[2J\\xc2\\x9b\\x0d\\n");
+    }
+
+    #[test]
+    fn texts_of_others_become_one_line() {
+        let regex = "regex parse error:\n    (\n    ^\nerror: unclosed group";
+        assert_eq!(last_line(regex), "unclosed group");
+        assert_eq!(one_line("a: b\n\n  c\n"), "a: b; c");
     }
 }

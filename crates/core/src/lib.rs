@@ -8,6 +8,7 @@
 mod civil;
 mod content;
 mod content_hash;
+mod copy;
 mod error;
 mod escape;
 mod goal;
@@ -32,8 +33,9 @@ mod url;
 pub use civil::Civil;
 pub use content::{ContentId, ContentReader, Contents, Held};
 pub use content_hash::{ContentDigest, ContentHash, ContentHasher};
+pub use copy::copy_exactly;
 pub use error::{Error, ErrorKind, Result, ResultExt};
-pub use escape::{acts_on_terminals, escaped, printable};
+pub use escape::{acts_on_terminals, escaped, last_line, one_line, printable};
 pub use goal::Goal;
 pub use image::{
     BeginningImage, Fetched, FileImage, Image, ImageReader, JoinedImage, MemoryImage, OverlayImage,

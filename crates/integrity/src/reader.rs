@@ -25,7 +25,7 @@ impl<'a> ImageReader<'a> {
             None if self.position != self.image.len() => {
                 Err(Error::failed(format!("cannot read {}: it changed while being read", self.image.name())))
             }
-            None => Ok(()),
+            None => self.image.check_unchanged(),
         }
     }
 

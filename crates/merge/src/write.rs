@@ -98,6 +98,8 @@ impl Job<'_> {
         for section in self.packer.seal(&out.written())? {
             out.overwrite(&section)?;
         }
+        // A file that was cut has a hole where it had data.
+        self.inputs.iter().try_for_each(|input| input.data_image().check_unchanged())?;
         out.finish(self.options.sync)?;
         let left = |row: &Move| Move { to: base.saturating_add(row.to), ..row.clone() };
         let is_left = self.leaves_data && self.options.data != DataPlace::Inputs;

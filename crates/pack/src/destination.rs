@@ -4,7 +4,7 @@
 //! until then it is kept in an unnamed temporary file. A block device is written in place.
 
 use crate::size_limit::Place;
-use packfs_core::{Error, Progress, Result, ResultExt, shown_place, url_scheme};
+use packfs_core::{Error, Progress, Result, ResultExt, copy_exactly, shown_place, url_scheme};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek};
@@ -213,7 +213,7 @@ impl Destination {
             let cannot = || format!("cannot write to {name}");
             let mut file = file;
             file.rewind().or_io(cannot)?;
-            return io::copy(&mut io::Read::take(file, len), pipe).map(|_| ()).or_io(cannot);
+            return copy_exactly(&mut file, pipe, len).or_io(cannot);
         }
         if sync {
             file.sync_data().or_io(|| format!("cannot write {} to the disk", self.name()))?;

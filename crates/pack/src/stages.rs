@@ -72,6 +72,8 @@ impl Packing<'_> {
         let report = self.report(report, stored, reuse);
         drop((duplicates, parts));
         self.verify(&files, &failed, &seen)?;
+        self.contents.check_unchanged()?;
+        options.base.iter().try_for_each(|base| base.check_unchanged())?;
         let image_len = files.finish(options.sync)?;
         clock.passed(if options.verify.is_some() { Stage::Verify } else { Stage::Metadata });
         let data_files = data_files.iter().map(|file| file.path.clone()).collect();

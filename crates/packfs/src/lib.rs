@@ -153,7 +153,8 @@ pub use packfs_core::{
     FileImage, FileType, Goal, Image, ImagePath, IntoImagePath, LIMITS, Limit, LimitRow, Limits, Loss,
     MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, Owner, Progress, ReaderImage, Result, ResultExt,
     Silent, SliceImage, Stage, Timestamp, Tree, TreeBuilder, WithoutWarnings, Xattrs, acts_on_terminals,
-    escaped, is_reference, printable, processor_count, shown_place, url_scheme, without_secrets,
+    copy_exactly, escaped, is_reference, last_line, one_line, printable, processor_count, shown_place,
+    url_scheme, without_secrets,
 };
 pub use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, FormatInfo, InnerImage,

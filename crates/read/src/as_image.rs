@@ -38,6 +38,10 @@ impl Image for FileAsImage {
         self.file.engine.image().fetched()
     }
 
+    fn check_unchanged(&self) -> Result<()> {
+        self.file.engine.image().check_unchanged()
+    }
+
     fn name(&self) -> String {
         self.name.clone()
     }

@@ -228,6 +228,10 @@ impl Image for CountedImage {
         self.image.fetched()
     }
 
+    fn check_unchanged(&self) -> Result<()> {
+        self.image.check_unchanged()
+    }
+
     fn name(&self) -> String {
         self.image.name()
     }

@@ -379,6 +379,10 @@ impl Contents for ReadEngine {
         false
     }
 
+    fn check_unchanged(&self) -> Result<()> {
+        self.image().check_unchanged()
+    }
+
     /// A file that cannot be read has no place: reading it says why.
     fn place(&self, id: ContentId) -> Option<Box<[u64]>> {
         let (id, mut words, mut is_long) = (InodeId(id.0), Vec::new(), false);

@@ -190,6 +190,10 @@ impl S3Folder {
                 _ => Err(self.refusal("write", name, answer)),
             }
         })?;
+        if is_new && let Err(changed) = image.check_unchanged() {
+            self.remove(name)?;
+            return Err(changed);
+        }
         progress.advance(0, 0, image.len());
         Ok(is_new.then_some(0))
     }

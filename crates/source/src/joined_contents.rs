@@ -21,4 +21,8 @@ impl Contents for JoinedContents {
         let (first, contents) = found.ok_or_else(|| Error::failed(format!("no file with id {}", id.0)))?;
         contents.open(ContentId(id.0 - first))
     }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.0.iter().try_for_each(|(_, contents)| contents.check_unchanged())
+    }
 }

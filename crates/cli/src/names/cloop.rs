@@ -6,7 +6,7 @@ use super::usage;
 use crate::out::{Outcome, report};
 use packfs::{Error, Result, ResultExt};
 use std::ffi::OsString;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -94,8 +94,7 @@ fn split(image: &Path, header: &Path, blocks: &Path) -> Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(&whole, &mut count, BLOCKS_AT).or_io(cannot)?;
     let header_len = OFFSETS_AT + 8 * (u64::from(u32::from_be_bytes(count)) + 1);
     let mut out = std::fs::File::create(header).or_io(|| format!("cannot create {header:?}"))?;
-    std::io::copy(&mut Read::by_ref(&mut whole).take(header_len), &mut out)
-        .or_io(|| format!("cannot write {header:?}"))?;
+    packfs::copy_exactly(&mut whole, &mut out, header_len).or_io(|| format!("cannot write {header:?}"))?;
     let mut out = created(blocks)?;
     std::io::copy(&mut whole, &mut out).or_io(|| format!("cannot write {blocks:?}"))?;
     Ok(())

@@ -59,6 +59,7 @@ impl Opts {
         let params = RecoveryParams::new(image.len(), self.percent)?;
         let out = Replacement::create(output)?;
         integrity::protect(&image, params, out.file(), self.answering.work.jobs(), bars)?;
+        image.check_unchanged()?;
         out.finish()?;
         Ok(params)
     }

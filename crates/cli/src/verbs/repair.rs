@@ -7,7 +7,7 @@ use crate::out::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::FileImage;
 use packfs::integrity::{self, RecoveryIndex, RecoveryState, Replacement};
-use packfs::{Error, ErrorKind, Progress, Result, ResultExt};
+use packfs::{Error, ErrorKind, Image, Progress, Result, ResultExt};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::fs::File;
@@ -144,6 +144,7 @@ impl Opts {
                     self.answering.work.jobs(),
                     bars,
                 )?;
+                image.check_unchanged()?;
                 self.name_copy(copy)?;
             }
         }

@@ -40,6 +40,10 @@ impl Image for BeginningImage {
         self.image.fetched()
     }
 
+    fn check_unchanged(&self) -> Result<()> {
+        self.image.check_unchanged()
+    }
+
     fn name(&self) -> String {
         self.image.name()
     }

@@ -3,9 +3,9 @@
 use crate::{Error, Image, Result, ResultExt};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file or block device, read by position.
@@ -14,6 +14,7 @@ pub struct FileImage {
     file: File,
     path: PathBuf,
     len: u64,
+    opened: Metadata,
 }
 
 impl FileImage {
@@ -46,7 +47,7 @@ impl FileImage {
         } else {
             return Err(if found.is_dir() { directory(path) } else { other(path) });
         };
-        Ok(FileImage { file, path: path.into(), len })
+        Ok(FileImage { file, path: path.into(), len, opened: found })
     }
 
     /// Returns the file, for what reads it otherwise.
@@ -107,6 +108,20 @@ impl Image for FileImage {
         Ok(Some(start..end.clamp(start.saturating_add(1), self.len)))
     }
 
+    /// A block device tells no changes.
+    fn check_unchanged(&self) -> Result<()> {
+        let now = self.file.metadata().or_io(|| format!("cannot read {:?}", self.path))?;
+        let written = |it: &Metadata| (it.len(), it.mtime(), it.mtime_nsec());
+        let changed = |it: &Metadata| (it.ctime(), it.ctime_nsec());
+        // Removing its last name changes a file, too.
+        let is_same = now.nlink() == 0 || changed(&now) == changed(&self.opened);
+        if !now.is_file() || is_same && written(&now) == written(&self.opened) {
+            return Ok(());
+        }
+        Err(Error::failed(format!("cannot use {:?}: it changed while it was read", self.path))
+            .hint("read a snapshot, or stop the program that writes to it"))
+    }
+
     fn name(&self) -> String {
         format!("{:?}", self.path)
     }
@@ -150,6 +165,19 @@ mod tests {
         File::options().write(true).open(&path).unwrap().set_len(10).unwrap();
         assert_eq!(image.read_at(5, &mut [0; 10]).unwrap(), 5);
         assert_eq!(image.read_exact_at(5, &mut [0; 10]).unwrap_err().kind(), ErrorKind::Corrupt);
+    }
+
+    #[test]
+    fn a_file_tells_that_it_changed_since_it_was_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("image");
+        std::fs::write(&path, [1; 1000]).unwrap();
+        let image = FileImage::open(&path).unwrap();
+        image.read_at(0, &mut [0; 10]).unwrap();
+        image.check_unchanged().unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(999).unwrap();
+        let error = image.check_unchanged().unwrap_err();
+        assert!(error.to_string().contains("changed while it was read"), "{error}");
     }
 
     #[test]

@@ -87,6 +87,10 @@ impl Image for JoinedImage {
         }
     }
 
+    fn check_unchanged(&self) -> Result<()> {
+        self.parts.iter().try_for_each(|part| part.image.check_unchanged())
+    }
+
     fn name(&self) -> String {
         self.parts.first().map(|part| part.image.name()).unwrap_or_default()
     }

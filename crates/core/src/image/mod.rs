@@ -59,6 +59,14 @@ pub trait Image: Send + Sync {
         None
     }
 
+    /// Says, after reading, whether the image is what it was when it was opened, as far as it can
+    /// tell. What was read before may be of both.
+    ///
+    /// Errors: `Failed`, naming the file, if it was changed meanwhile.
+    fn check_unchanged(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Returns the image's name in messages, usually its path in quotes.
     fn name(&self) -> String;
 

@@ -157,6 +157,10 @@ impl Image for OverlayImage {
         self.base.fetched()
     }
 
+    fn check_unchanged(&self) -> Result<()> {
+        self.base.check_unchanged()
+    }
+
     fn name(&self) -> String {
         self.base.name()
     }

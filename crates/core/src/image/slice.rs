@@ -64,6 +64,10 @@ impl Image for SliceImage {
         self.whole.fetched()
     }
 
+    fn check_unchanged(&self) -> Result<()> {
+        self.whole.check_unchanged()
+    }
+
     fn name(&self) -> String {
         format!("{} at offset {}", self.whole.name(), self.offset)
     }

@@ -98,6 +98,13 @@ impl Joined {
         self.parts.first().and_then(|part| part.image.fetched())
     }
 
+    /// Says whether all files are what they were.
+    ///
+    /// Errors: those of [`Image::check_unchanged`].
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        self.parts.iter().try_for_each(|part| part.image.check_unchanged())
+    }
+
     /// The name of the first file.
     pub(crate) fn name(&self) -> String {
         self.parts.first().map(|part| part.image.name()).unwrap_or_default()

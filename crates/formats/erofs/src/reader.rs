@@ -210,6 +210,10 @@ impl Image for Reader {
         self.joined.fetched()
     }
 
+    fn check_unchanged(&self) -> Result<()> {
+        self.joined.check_unchanged()
+    }
+
     fn name(&self) -> String {
         self.joined.name()
     }

@@ -117,6 +117,10 @@ impl Image for JoinedImage {
         Ok(run.map(|run| moved(run.start)..moved(run.end)))
     }
 
+    fn check_unchanged(&self) -> Result<()> {
+        self.first.check_unchanged().and_then(|()| self.second.check_unchanged())
+    }
+
     fn name(&self) -> String {
         self.first.name()
     }

@@ -239,6 +239,10 @@ impl Image for VerifiedImage {
         self.image.fetched()
     }
 
+    fn check_unchanged(&self) -> Result<()> {
+        self.image.check_unchanged()
+    }
+
     fn name(&self) -> String {
         self.image.name()
     }

@@ -66,6 +66,13 @@ impl Base {
         Base { volume, image, tree, inodes, proof }
     }
 
+    /// Says whether what was copied is what the base holds still.
+    ///
+    /// Errors: those of [`Image::check_unchanged`].
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        self.image.check_unchanged()
+    }
+
     /// Returns the number of unused bytes that may be kept along with used ones.
     fn waste_max(&self) -> u64 {
         self.image.len() / DEAD_SHARE

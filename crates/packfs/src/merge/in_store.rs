@@ -57,6 +57,10 @@ impl Image for Filled<'_> {
         self.base.len()
     }
 
+    fn check_unchanged(&self) -> Result<()> {
+        self.data.iter().try_for_each(|image| image.check_unchanged())
+    }
+
     fn name(&self) -> String {
         self.base.name()
     }

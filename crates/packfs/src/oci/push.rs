@@ -104,6 +104,7 @@ impl Push {
         let mut layers = Layers::new(&target, self.media, self.encoding, self.jobs);
         for image in &images {
             layers.add(image, progress)?;
+            image.check_unchanged()?;
         }
         let platform = self.remote.oci.platform.clone().unwrap_or_else(Platform::of_machine);
         let config = new_config(&platform, &layers.diff_ids);

@@ -15,9 +15,7 @@ use packfs_core::{
 };
 use packfs_format::{ContainedFiles, PackFormat, Wrapping};
 use packfs_pack::PackReport;
-use std::fs::Metadata;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -68,7 +66,7 @@ impl WrapJob<'_> {
     }
 
     /// Makes the image that is wrapped; returns it, and what could not be read.
-    fn made_first(&self, source: Source, format: String) -> Result<(Bytes, Vec<String>)> {
+    fn made_first(&self, source: Source, format: String) -> Result<(Arc<dyn Image>, Vec<String>)> {
         let folder = self.folder_for_inner()?;
         let options = PackOptions {
             format: Some(format),
@@ -86,7 +84,7 @@ impl WrapJob<'_> {
         let inner = Pack::of(source, folder.path().join("image")).options(options);
         let report = inner.run_with(self.job.progress)?;
         // The file is open, so that it lasts as long as it is needed and no longer.
-        Ok((of_file(&inner.output)?.without_name(), report.skipped))
+        Ok((Arc::new(FileImage::open(&inner.output)?), report.skipped))
     }
 
     /// A folder for an image that is made to be wrapped, gone with what is returned: beside the
@@ -108,22 +106,9 @@ impl WrapJob<'_> {
 /// Content of the container.
 enum Subject {
     /// Bytes that are there.
-    Image(Bytes),
+    Image(Arc<dyn Image>),
     /// A tree, of which an image of this format is to be made first.
     Tree { source: Source, format: String },
-}
-
-/// An image, and how the file it is in looked when it was opened.
-struct Bytes {
-    image: Arc<dyn Image>,
-    file: Option<(PathBuf, Metadata)>,
-}
-
-impl Bytes {
-    /// Forgets the name of a file that is private and about to be removed.
-    fn without_name(self) -> Bytes {
-        Bytes { file: None, ..self }
-    }
 }
 
 /// Looks at what a path holds: files that are no archive and no manifest are wrapped, whether their
@@ -160,52 +145,38 @@ fn subject(
 }
 
 /// The bytes that are wrapped of a file.
-fn bytes(path: &Path, packer: &dyn PackFormat, opening: &OpenOptions) -> Result<Bytes> {
+fn bytes(path: &Path, packer: &dyn PackFormat, opening: &OpenOptions) -> Result<Arc<dyn Image>> {
     if opening.chooses_part() {
-        let image = Arc::clone(opening.open(path)?.image());
-        return Ok(Bytes { image, file: None });
+        return Ok(Arc::clone(opening.open(path)?.image()));
     }
-    let file = of_file(path)?;
-    let bytes = Bytes { image: opening.image_in(file.image)?, file: file.file };
-    let format = packfs_formats::probe(&*bytes.image)?;
+    let image = opening.image_in(Arc::new(FileImage::open(path)?))?;
+    let format = packfs_formats::probe(&*image)?;
     if format.is_some_and(|format| format.name() == packer.format().name) {
         let opened = opening.clone().outermost().open(path)?;
         if let [inner] = &opened.volume().inner_images()?[..] {
-            return Ok(Bytes { image: nested::inner_image(&opened, inner)?, file: bytes.file });
+            return nested::inner_image(&opened, inner);
         }
     }
-    Ok(bytes)
-}
-
-/// All bytes of a file.
-///
-/// Errors: `Io`, `Usage` for what is neither a file nor a block device.
-fn of_file(path: &Path) -> Result<Bytes> {
-    let metadata = std::fs::metadata(path).or_io(|| format!("cannot read {path:?}"))?;
-    let image = Arc::new(FileImage::open(path)?);
-    let file = metadata.is_file().then(|| (path.to_owned(), metadata));
-    Ok(Bytes { image, file })
+    Ok(image)
 }
 
 /// The tree that a format packs which wraps an image: one file, filled up with zeros to a length
 /// that the format can hold.
-fn tree(bytes: Bytes, wrapping: &Wrapping) -> Result<(Tree, Arc<dyn Contents>)> {
+fn tree(image: Arc<dyn Image>, wrapping: &Wrapping) -> Result<(Tree, Arc<dyn Contents>)> {
     let unit = wrapping.multiple_of.max(1);
-    let len = bytes.image.len().checked_next_multiple_of(unit);
-    let len = len.ok_or_else(|| Error::failed(format!("{} is too long", bytes.image.name())))?;
+    let len = image.len().checked_next_multiple_of(unit);
+    let len = len.ok_or_else(|| Error::failed(format!("{} is too long", image.name())))?;
     let mut builder = TreeBuilder::new(ContainedFiles::ROOT_META);
     let name = Name::new(wrapping.file_name.as_bytes()).map_err(Error::failed)?;
     let mut path = packfs_core::ImagePath::root();
     path.push(name);
     let kind = NodeKind::File { len, content: ContentId(0) };
     builder.add(&path, kind, ContainedFiles::FILE_META, Xattrs::new())?;
-    Ok((builder.finish()?, Arc::new(Disk { bytes })))
+    Ok((builder.finish()?, Arc::new(Disk(image))))
 }
 
 /// An image with zeros behind it.
-struct Disk {
-    bytes: Bytes,
-}
+struct Disk(Arc<dyn Image>);
 
 impl Contents for Disk {
     fn open(&self, _id: ContentId) -> Result<Box<dyn ContentReader + '_>> {
@@ -217,7 +188,7 @@ struct DiskReader<'a>(&'a Disk);
 
 impl ContentReader for DiskReader<'_> {
     fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let image = &self.0.bytes.image;
+        let image = &*self.0.0;
         let there = image.len().saturating_sub(offset).min(buf.len() as u64) as usize;
         let (there, behind) = buf.split_at_mut(there);
         behind.fill(0);
@@ -226,19 +197,10 @@ impl ContentReader for DiskReader<'_> {
 
     fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
         // What fills up the last block is a hole, too.
-        self.0.bytes.image.next_data(offset)
+        self.0.0.next_data(offset)
     }
 
     fn check_unchanged(&mut self) -> Result<()> {
-        let Some((path, before)) = &self.0.bytes.file else { return Ok(()) };
-        let now = std::fs::metadata(path).or_io(|| format!("cannot read {path:?}"))?;
-        let facts = |it: &Metadata| {
-            (it.dev(), it.ino(), it.len(), (it.mtime(), it.mtime_nsec()), (it.ctime(), it.ctime_nsec()))
-        };
-        if facts(&now) == facts(before) {
-            return Ok(());
-        }
-        Err(Error::failed(format!("cannot pack {path:?}: it changed during packing"))
-            .hint("pack a snapshot, or stop the program that writes to it"))
+        self.0.0.check_unchanged()
     }
 }

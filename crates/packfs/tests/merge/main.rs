@@ -1,5 +1,6 @@
 //! Images that were packed apart and merged are the image that was packed in one piece.
 
+mod changing;
 #[path = "../common/mod.rs"]
 mod common;
 mod devices;

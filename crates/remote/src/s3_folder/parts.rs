@@ -51,7 +51,9 @@ impl S3Folder {
         let pieces = pieces(image.len(), &ranges, &self.url(Some(name)))?;
         let upload = self.begin(name, mark)?;
         let bytes = Bytes { image, copied, progress };
-        let is_new = upload.send_all(&pieces, &bytes).and_then(|tags| upload.end(&tags));
+        let tags = upload.send_all(&pieces, &bytes);
+        let tags = tags.and_then(|tags| image.check_unchanged().map(|()| tags));
+        let is_new = tags.and_then(|tags| upload.end(&tags));
         if !matches!(is_new, Ok(true)) {
             upload.abort();
         }

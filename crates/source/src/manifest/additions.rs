@@ -337,4 +337,8 @@ impl Contents for Overlaid {
     fn place(&self, id: ContentId) -> Option<Box<[u64]>> {
         if id.0 < self.first_id { self.source.place(id) } else { None }
     }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.source.check_unchanged()
+    }
 }

@@ -211,6 +211,7 @@ impl Opts {
                 let params = options.params(&image, image.len())?;
                 let out = Replacement::create(hash_file)?;
                 let root = integrity::write_verity(&image, &params, out.file(), 0, self.work.jobs(), bars)?;
+                image.check_unchanged()?;
                 out.finish()?;
                 Made { params, hash_offset: 0, root_hash: to_hex(&root) }
             }

@@ -285,6 +285,10 @@ impl Image for Filled {
         Ok(len)
     }
 
+    fn check_unchanged(&self) -> Result<()> {
+        self.file.check_unchanged()
+    }
+
     fn name(&self) -> String {
         self.file.name()
     }
