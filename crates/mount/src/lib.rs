@@ -12,6 +12,7 @@ mod fuse;
 pub mod kernel;
 pub mod loop_device;
 mod options;
+mod process;
 pub mod record;
 mod sys;
 pub mod table;

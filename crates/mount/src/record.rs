@@ -6,8 +6,10 @@
 //! whose table is not visible. A mount works without its record.
 
 use crate::Channel;
+use crate::process::Process;
 use crate::table::{self, Mounted, escape, unescape};
 use packfs_core::{Error, Result, ResultExt};
+use rustix::io::Errno;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -15,6 +17,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Longest record that is read.
 const LEN_MAX: u64 = 64 << 10;
+/// Type of mounts through FUSE behind `fuse.`, unless another one is asked for.
+pub(crate) const SUBTYPE: &str = "packfs";
 /// First line of a record.
 const MAGIC: &str = "packfs-mount 1";
 
@@ -123,14 +127,37 @@ pub(crate) fn remove(mounted: &Mounted) {
     }
 }
 
-/// Returns the process that serves a mount, if recorded.
+/// Returns the process that serves a mount, or the kernel, if recorded.
 pub(crate) fn server_of(mounted: &Mounted) -> Option<Server> {
-    folders().iter().find_map(|folder| read(&folder.join(name(mounted)))?.server)
+    let records = folders().into_iter().filter_map(|folder| read(&folder.join(name(mounted))));
+    records.filter(|record| record.at == mounted.at).find_map(|record| record.server)
 }
 
-/// Returns true if packfs serves a mount, judged by its type.
+/// Returns true if packfs serves a mount, judged by its type, or by its record if another type was
+/// asked for.
 pub(crate) fn is_served(mounted: &Mounted) -> bool {
-    mounted.fs_type == "fuse.packfs"
+    let subtype = mounted.fs_type.strip_prefix("fuse.");
+    subtype == Some(SUBTYPE) || subtype.is_some() && matches!(server_of(mounted), Some(Server::Fuse { .. }))
+}
+
+/// Returns true if the server of a mount through FUSE has ended. A server that lives may be slow to
+/// answer.
+pub(crate) fn is_disconnected(at: &Path) -> bool {
+    matches!(rustix::fs::statfs(at), Err(Errno::NOTCONN))
+}
+
+impl Record {
+    /// Returns true if the server has ended, and left a mount that fails with `Transport endpoint
+    /// is not connected`.
+    pub fn has_ended(&self) -> bool {
+        let is_alive = match self.server {
+            Some(Server::Kernel) => true,
+            // The mount is not accessed, as its server may be stopped.
+            Some(Server::Fuse { pid }) => Process::open(pid).is_some_and(|server| !server.has_ended()),
+            None => false,
+        };
+        !is_alive && is_disconnected(&self.at)
+    }
 }
 
 fn untold_record(mounted: &Mounted) -> Record {

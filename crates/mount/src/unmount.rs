@@ -1,16 +1,16 @@
 //! Unmounts, including mounts whose server has ended.
 
+use crate::process::Process;
 use crate::record::{self, Server};
 use crate::table::{self, Mounted};
-use packfs_core::{Error, Result};
+use packfs_core::{Error, Result, one_line};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
-use rustix::process::{Pid, test_kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time for a server to end after its mount is gone.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,21 +31,16 @@ pub fn unmount(path: &Path, drivers: &[&str], lazy: bool) -> Result<()> {
             format!("cannot unmount {path:?}: it is a mount of {}, not made by packfs", mounted.fs_type);
         return Err(Error::failed(what).hint("umount unmounts any filesystem"));
     }
-    let server = record::server_of(&mounted);
+    let server = match record::server_of(&mounted) {
+        Some(Server::Fuse { pid }) if !lazy => Process::open(pid),
+        _ => None,
+    };
     take_away(&mounted, lazy)?;
-    if let Some(Server::Fuse { pid }) = server.filter(|_| !lazy) {
-        wait_for_end(pid);
+    if let Some(server) = server {
+        server.wait(PATIENCE);
     }
     record::remove(&mounted);
     Ok(())
-}
-
-fn wait_for_end(pid: u32) {
-    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
-    let end = Instant::now() + PATIENCE;
-    while test_kill_process(pid).is_ok() && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// Unmounts by a system call as root (also of a user namespace), else through `fusermount3`.
@@ -77,7 +72,7 @@ fn by_helper(at: &Path, lazy: bool) -> Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let said = one_line(&String::from_utf8_lossy(&output.stderr));
     if said.contains("busy") {
         return Err(busy(at));
     }

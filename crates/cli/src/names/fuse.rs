@@ -36,12 +36,10 @@ const MOUNT_ROWS: &[Row] = &[
 ];
 
 /// FUSE options that change nothing for the reader of an image.
-const IGNORED: [&str; 17] = [
+const IGNORED: [&str; 15] = [
     "debug",
     "clone_fd",
     "nonempty",
-    "fsname",
-    "subtype",
     "max_idle_threads",
     "max_threads",
     "auto_unmount",
@@ -102,6 +100,10 @@ fn translated(name: &str, args: &[OsString]) -> Result<Option<Vec<OsString>>> {
     let mut result: Vec<OsString> = vec!["packfs".into(), "mount".into()];
     if !is_kernel {
         result.push("--fuse".into());
+        // As libfuse names mounts, unless `-o` has other words.
+        for key in ["subtype", "fsname"] {
+            result.extend(["-o".into(), format!("{key}={name}").into()]);
+        }
     }
     if name == "mount.erofs" && given.last("-t") == Some(OsStr::new("erofs.nbd")) {
         return Err(Error::usage("network block devices are not supported")
@@ -129,7 +131,12 @@ fn options(given: &Given, result: &mut Vec<OsString>) -> Result<()> {
                     return Err(Error::usage("remote layers are not supported")
                         .hint("packfs mount oci://REGISTRY/NAME:TAG DIR mounts an OCI image"));
                 }
-                "allow_root" => "allow_other".to_owned(),
+                // Root may access its mounts in any case.
+                "allow_root" if packfs::mount::is_root() => continue,
+                "allow_root" => {
+                    return Err(Error::usage("-o allow_root is not supported")
+                        .hint("-o allow_other opens the mount to all users, root among them"));
+                }
                 "timeout" => format!("idle-timeout={value}s"),
                 "notify_pipe" => {
                     result.extend(["--notify".into(), value.into()]);
@@ -157,19 +164,21 @@ mod tests {
     fn command_lines_become_those_of_mount() {
         assert_eq!(
             of("squashfuse_ll", &["-f", "-o", "uid=5,gid=6,offset=4096", "i", "d"]).unwrap(),
-            "packfs mount --fuse --foreground -o uid=5 -o gid=6 -o offset=4096 -- i d"
+            "packfs mount --fuse -o subtype=squashfuse_ll -o fsname=squashfuse_ll --foreground -o uid=5 -o gid=6 \
+             -o offset=4096 -- i d"
         );
         assert_eq!(
             of("squashfuse", &["i", "d", "-o", "ro,nodev,fsname=x,timeout=3"]).unwrap(),
-            "packfs mount --fuse -o ro -o nodev -o idle-timeout=3s -- i d"
+            "packfs mount --fuse -o subtype=squashfuse -o fsname=squashfuse -o ro -o nodev -o fsname=x \
+             -o idle-timeout=3s -- i d"
         );
         assert_eq!(
             of("squashfuse_ll", &["-o", "notify_pipe=/run/p", "i", "d"]).unwrap(),
-            "packfs mount --fuse --notify /run/p -- i d"
+            "packfs mount --fuse -o subtype=squashfuse_ll -o fsname=squashfuse_ll --notify /run/p -- i d"
         );
         assert_eq!(
             of("erofsfuse", &["--offset=9", "i", "d"]).unwrap(),
-            "packfs mount --fuse --offset 9 -- i d"
+            "packfs mount --fuse -o subtype=erofsfuse -o fsname=erofsfuse --offset 9 -- i d"
         );
         assert_eq!(of("mount.erofs", &["-u", "d"]).unwrap(), "packfs umount d");
         assert_eq!(of("mount.erofs", &["i", "d", "-t", "erofs"]).unwrap(), "packfs mount -- i d");

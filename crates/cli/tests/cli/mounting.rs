@@ -133,6 +133,57 @@ fn fuse_and_the_kernel_show_the_same_tree() {
     }
 }
 
+/// Runs a script as user 65534, who may enter the folder of the fixture.
+fn as_nobody(fixture: &Fixture, script: &str) -> Output {
+    fs::set_permissions(fixture.path(""), PermissionsExt::from_mode(0o755)).unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).current_dir(fixture.path("")).uid(65534).gid(65534).output().unwrap()
+}
+
+/// What libfuse gives: no privileges from an image, and nothing for others, unless it is asked for.
+#[test]
+fn fuse_mounts_of_root_give_nobody_more_than_was_asked_for() {
+    if !can_mount() {
+        return;
+    }
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("tree")).unwrap();
+    fs::copy("/usr/bin/id", fixture.path("tree/id")).unwrap();
+    fs::set_permissions(fixture.path("tree/id"), PermissionsExt::from_mode(0o4755)).unwrap();
+    let null = fixture.path("tree/null");
+    let device = rustix::fs::makedev(1, 3);
+    rustix::fs::mknodat(rustix::fs::CWD, &null, rustix::fs::FileType::CharacterDevice, 0o666.into(), device)
+        .unwrap();
+    fs::set_permissions(&null, PermissionsExt::from_mode(0o666)).unwrap();
+    fixture.run(["pack", "tree", "a.sqfs", "-q", "--lossy"]);
+    let place = Place::new(&fixture, "at");
+    let names = ["mount --fuse", "as squashfuse", "as squashfuse_ll", "as snapfuse", "as erofsfuse"];
+    for name in names {
+        let mounted = |options: &str| {
+            let line = format!("{name} {options} a.sqfs at");
+            fixture.run(line.split_whitespace()).done();
+            let table = place.table();
+            let tried = as_nobody(&fixture, "at/id -u; echo x > at/null && echo opened");
+            fixture.run(["umount", "at"]).done();
+            assert!(!place.is_mounted(), "{line}");
+            (table[0].clone(), String::from_utf8(tried.stdout).unwrap())
+        };
+        let (table, tried) = mounted("");
+        assert!(table.contains("nosuid,nodev") && !table.contains("allow_other"), "{name}: {table}");
+        assert_eq!(tried, "", "{name}: others see nothing");
+        let tool = name.strip_prefix("as ");
+        let shown = tool.map_or(" - fuse.packfs /".to_owned(), |tool| format!(" - fuse.{tool} {tool} "));
+        assert!(table.contains(&shown), "{name}: {table}");
+        let (_, tried) = mounted("-o allow_other");
+        assert_eq!(tried, "65534\n", "{name}: neither set-id bits nor devices count");
+        let (table, tried) = mounted("-o allow_other,suid,dev,fsname=x,subtype=y");
+        assert_eq!(tried, "0\nopened\n", "{name}: {table}");
+        assert!(table.contains(" - fuse.y x "), "{name}: {table}");
+    }
+    fixture.run(["mount", "--kernel", "a.sqfs", "at"]).done();
+    assert!(!place.table()[0].contains("nosuid"), "as mount(8) makes it: {:?}", place.table());
+}
+
 #[test]
 fn holes_are_found_where_there_are_some() {
     if !can_mount() {
@@ -243,6 +294,7 @@ fn signals_unmount_and_readers_may_finish() {
         let place = Place::new(&fixture, "at");
         fixture.run(["mount", "--fuse", "root.sqfs", "at"]).done();
         let pid = server_pid(&fixture, &place);
+        assert_eq!(listed(&fixture, &place)["ended"], false);
         let open = File::open(place.path().join("usr/bin/tool")).unwrap();
         kill_process(pid, signal).unwrap();
         place.wait_until_gone();
@@ -286,6 +338,11 @@ fn what_a_killed_server_leaves_is_cleared() {
     fixture
         .run(["mount", "--fuse", "root.sqfs", "at"])
         .failed(1, &["the server of the mount there has ended", "packfs umount"]);
+    assert_eq!(listed(&fixture, &place)["ended"], true);
+    let line = format!("{}  ", place.path().display());
+    let list = fixture.run(["mount", "--list"]);
+    let line = list.done().text().lines().find(|found| found.starts_with(&line)).unwrap().to_owned();
+    assert!(line.contains("ended") && line.contains("packfs umount"), "{line}");
     fixture.run(["umount", "at"]).failed(1, &["in use", "--lazy"]);
     fixture.run(["umount", "--lazy", "at"]).done();
     assert!(!place.is_mounted());

@@ -1,7 +1,7 @@
 //! Attaches FUSE mounts: by `mount(2)` if permitted, else by the set-user-id program `fusermount3`.
 
 use super::{FuseOptions, device};
-use packfs_core::{Error, Result, ResultExt};
+use packfs_core::{Error, Result, ResultExt, one_line};
 use packfs_format::Inode;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
@@ -49,7 +49,8 @@ fn direct(at: &Path, root: &Inode, options: &FuseOptions) -> rustix::io::Result<
         data = data + "," + word;
     }
     let data = CString::new(data).map_err(|_| Errno::INVAL)?;
-    rustix::mount::mount(&options.source, at, "fuse.packfs", options.flags.host(), Some(data.as_c_str()))?;
+    let fs_type = OsString::from_vec([b"fuse.", options.subtype.as_bytes()].concat());
+    rustix::mount::mount(&options.source, at, fs_type, options.flags.host(), Some(data.as_c_str()))?;
     Ok(fd)
 }
 
@@ -80,7 +81,7 @@ fn by_helper(at: &Path, options: &FuseOptions) -> Result<OwnedFd> {
     match received {
         Ok(Some(fd)) if status.success() => Ok(fd),
         Err(error) => Err(Error::io(cannot(), error.into())),
-        Ok(_) => Err(refusal(at, said.trim())),
+        Ok(_) => Err(refusal(at, &one_line(&said))),
     }
 }
 
@@ -96,15 +97,17 @@ fn refusal(at: &Path, said: &str) -> Error {
 fn helper_words(options: &FuseOptions) -> OsString {
     let mut words: Vec<&str> = options.flags.words().collect();
     words.extend(shared_words(options));
-    words.push("subtype=packfs");
     let mut text = words.join(",").into_bytes();
-    text.extend_from_slice(b",fsname=");
-    for &byte in options.source.as_os_str().as_bytes() {
-        // The two bytes that are special to the helper.
-        if matches!(byte, b',' | b'\\') {
-            text.push(b'\\');
+    for (key, value) in [(",subtype=", options.subtype.as_os_str()), (",fsname=", options.source.as_os_str())]
+    {
+        text.extend_from_slice(key.as_bytes());
+        for &byte in value.as_bytes() {
+            // The two bytes that are special to the helper.
+            if matches!(byte, b',' | b'\\') {
+                text.push(b'\\');
+            }
+            text.push(byte);
         }
-        text.push(byte);
     }
     OsString::from_vec(text)
 }

@@ -53,12 +53,13 @@ pub use dry_run::DryRun;
 pub use single_file::{FileContents, SingleFile};
 
 use crate::unmount::Unmounter;
-use crate::{MountFlags, table};
+use crate::{MountFlags, record, table};
 use device::Device;
 use packfs_core::{Error, ImagePath, Owner, Result, ResultExt};
 use packfs_format::{InodeId, InodeKind};
 use packfs_read::ReadEngine;
 use served::Served;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,6 +80,8 @@ pub struct FuseOptions {
     pub root: InodeId,
     /// Source shown in the mount table: the image.
     pub source: PathBuf,
+    /// Type shown in the mount table, behind `fuse.`.
+    pub subtype: OsString,
     /// Restrictions.
     pub flags: MountFlags,
     /// Set to let other users access the mount.
@@ -116,11 +119,13 @@ impl TraceFile {
 }
 
 impl FuseOptions {
-    /// Creates options for serving `root`, with everything permitted.
+    /// Creates options for serving `root` to this user alone, who may read everything. Set-id bits
+    /// and devices have no effect.
     pub fn new(root: InodeId, source: impl Into<PathBuf>) -> Self {
         FuseOptions {
             root,
             source: source.into(),
+            subtype: record::SUBTYPE.into(),
             flags: MountFlags { nosuid: true, nodev: true, ..MountFlags::default() },
             allow_other: false,
             default_permissions: false,
@@ -303,8 +308,5 @@ pub fn find_subdir(engine: &ReadEngine, path: &ImagePath) -> Result<InodeId> {
 pub fn is_stale(path: &Path) -> bool {
     let at = table::place(path).ok();
     let mounted = at.and_then(|at| table::topmost(&at).ok()?);
-    mounted.is_some_and(|mounted| {
-        crate::record::is_served(&mounted)
-            && matches!(rustix::fs::statfs(&mounted.at), Err(rustix::io::Errno::NOTCONN))
-    })
+    mounted.is_some_and(|mounted| record::is_served(&mounted) && record::is_disconnected(&mounted.at))
 }

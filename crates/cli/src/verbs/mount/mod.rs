@@ -119,9 +119,10 @@ pub struct Opts {
 
     /// Set mount options, separated by commas
     ///
-    /// As for mount(8): nosuid, nodev, noexec, nosymfollow, allow_other, default_permissions. As
-    /// the options above: fuse, kernel, offset=, subdir=, device=, uid=, gid=, owner-map=,
-    /// idle-timeout=, cache-size=, threads=, channel=, record=.
+    /// As for mount(8): nosuid, nodev, noexec, nosymfollow and their opposites. As for libfuse:
+    /// allow_other, default_permissions, fsname=, subtype=. As the options above: fuse, kernel,
+    /// offset=, subdir=, device=, uid=, gid=, owner-map=, idle-timeout=, cache-size=, threads=,
+    /// channel=, record=.
     #[arg(short, value_name = "OPTIONS", value_delimiter = ',')]
     options: Vec<OsString>,
 
@@ -268,7 +269,7 @@ impl Request {
             offset: settings.offset,
             devices: settings.devices.clone(),
             subdir: settings.subdir.clone(),
-            flags: settings.flags,
+            flags: settings.kernel_flags(),
         };
         check_place(&self.dir)?;
         let (at, image) = (absolute(&self.dir), absolute(&self.image));
@@ -279,7 +280,7 @@ impl Request {
             }
             Err(error) if settings.is_kernel => Err(error),
             Err(error) => {
-                report::warning(&format!("{error}; mounting through FUSE"));
+                report::warning(&format!("{error}; mounting through FUSE{}", self.settings.audience()));
                 Ok(false)
             }
         }
@@ -290,11 +291,15 @@ impl Request {
         check_place(&self.dir)?;
         let opened = self.open()?;
         report::opened(&opened);
+        let flags = self.settings.fuse_flags();
+        if !mount::is_root() && !(flags.nosuid && flags.nodev) {
+            report::warning("-o suid and -o dev have no effect: only root may ask for them");
+        }
         let root = mount::find_subdir(opened.engine(), &self.settings.subdir)?;
         let image = absolute(&self.image);
         let settings = &self.settings;
-        let options = FuseOptions {
-            flags: settings.flags,
+        let mut options = FuseOptions {
+            flags,
             allow_other: settings.allow_other,
             default_permissions: settings.default_permissions,
             owners: settings.owners(),
@@ -302,8 +307,11 @@ impl Request {
             threads: settings.threads.map_or(0, usize::from),
             channel: settings.channel.unwrap_or_default(),
             trace: settings.record.clone().map(|file| TraceFile { file, above: settings.subdir.clone() }),
-            ..FuseOptions::new(root, &image)
+            ..FuseOptions::new(root, settings.source.as_ref().unwrap_or(&image))
         };
+        if let Some(subtype) = &settings.subtype {
+            options.subtype.clone_from(subtype);
+        }
         let mounted = FuseMount::new(std::sync::Arc::clone(opened.engine()), &self.dir, &options)?;
         let server = Server::Fuse { pid: std::process::id() };
         let channel = Some(mounted.channel());
@@ -383,7 +391,8 @@ fn list(as_json: bool) -> Outcome {
             None => "fuse".to_owned(),
         };
         let format = record.format.as_deref().unwrap_or("unknown");
-        out.line(format_args!("{at}  {image}  {format}  {server}"))?;
+        let ended = if record.has_ended() { ", ended: packfs umount removes the mount" } else { "" };
+        out.line(format_args!("{at}  {image}  {format}  {server}{ended}"))?;
     }
     out.finish()?;
     Ok(ExitCode::SUCCESS)
@@ -409,6 +418,9 @@ pub struct Document<'a> {
     channel: Option<&'static str>,
     /// Time of mounting, in seconds since 1970.
     since: Option<u64>,
+    /// True if the server has ended: the mount fails with `Transport endpoint is not connected`,
+    /// and `packfs umount` removes it.
+    ended: bool,
 }
 
 json::byte_key!(MountPoint, "mount_point", "Directory that the image is mounted on.");
@@ -429,6 +441,7 @@ impl<'a> From<&'a Record> for Document<'a> {
             pid,
             channel: record.channel.map(Channel::word),
             since: record.since,
+            ended: record.has_ended(),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::out::text;
 use packfs::mount::{Channel, MountFlags, OwnerMap};
 use packfs::source::IdMap;
 use packfs::{Error, ImagePath, Owner, Result};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,11 @@ pub struct Settings {
     pub offset: u64,
     pub subdir: ImagePath,
     pub devices: Vec<PathBuf>,
+    /// Restrictions but those of set-id bits and devices.
     pub flags: MountFlags,
+    /// Set-id bits and devices as asked for: true has them take effect.
+    pub suid: Option<bool>,
+    pub dev: Option<bool>,
     pub allow_other: bool,
     pub default_permissions: bool,
     /// Set to mount through FUSE, also as root.
@@ -34,18 +38,23 @@ pub struct Settings {
     pub threads: Option<u16>,
     pub channel: Option<Channel>,
     pub record: Option<PathBuf>,
+    /// Source and type in the mount table (FUSE).
+    pub source: Option<PathBuf>,
+    pub subtype: Option<OsString>,
 }
 
 impl Settings {
-    /// Returns the defaults. Mounts of root are readable by all users, as mounts by the kernel are;
-    /// mounts of other users are private to them, and they may read everything.
+    /// Returns the defaults. Mounts through FUSE are private to their user, who may read everything
+    /// unless it is root.
     pub fn new(is_root: bool) -> Self {
         Settings {
             offset: 0,
             subdir: ImagePath::root(),
             devices: Vec::new(),
-            flags: MountFlags { nosuid: !is_root, nodev: !is_root, ..MountFlags::default() },
-            allow_other: is_root,
+            flags: MountFlags::default(),
+            suid: None,
+            dev: None,
+            allow_other: false,
             default_permissions: is_root,
             is_fuse: false,
             is_kernel: false,
@@ -57,7 +66,25 @@ impl Settings {
             threads: None,
             channel: None,
             record: None,
+            source: None,
+            subtype: None,
         }
+    }
+
+    /// Restrictions of a mount by the kernel: as `mount(8)` has them, those that are asked for.
+    pub fn kernel_flags(&self) -> MountFlags {
+        MountFlags { nosuid: self.suid == Some(false), nodev: self.dev == Some(false), ..self.flags }
+    }
+
+    /// Restrictions of a mount through FUSE: as libfuse has them, no image gets privileges unless
+    /// that is asked for.
+    pub fn fuse_flags(&self) -> MountFlags {
+        MountFlags { nosuid: self.suid != Some(true), nodev: self.dev != Some(true), ..self.flags }
+    }
+
+    /// Names those who can access a mount through FUSE, for messages to root.
+    pub fn audience(&self) -> &'static str {
+        if self.allow_other { "" } else { " for root alone: -o allow_other opens it to all users" }
     }
 
     /// Takes in one word behind `-o`.
@@ -78,12 +105,12 @@ impl Settings {
 
     fn absorb_word(&mut self, word: &str) -> Result<()> {
         match word {
-            "nosuid" => self.flags.nosuid = true,
-            "nodev" => self.flags.nodev = true,
+            "nosuid" => self.suid = Some(false),
+            "nodev" => self.dev = Some(false),
             "noexec" => self.flags.noexec = true,
             "nosymfollow" => self.flags.nosymfollow = true,
-            "suid" => self.flags.nosuid = false,
-            "dev" => self.flags.nodev = false,
+            "suid" => self.suid = Some(true),
+            "dev" => self.dev = Some(true),
             "exec" => self.flags.noexec = false,
             "symfollow" => self.flags.nosymfollow = false,
             "allow_other" => (self.allow_other, self.default_permissions) = (true, true),
@@ -115,6 +142,8 @@ impl Settings {
             }
             "channel" => self.channel = Some(text.parse()?),
             "record" => self.record = Some(OsStr::from_bytes(value).into()),
+            "fsname" => self.source = Some(OsStr::from_bytes(value).into()),
+            "subtype" => self.subtype = Some(OsStr::from_bytes(value).into()),
             _ if is_for_others(key) => {}
             _ => return Err(unknown(key)),
         }
@@ -134,6 +163,8 @@ impl Settings {
             (self.threads.is_some(), "threads"),
             (self.channel.is_some(), "channel"),
             (self.record.is_some(), "record"),
+            (self.source.is_some(), "fsname"),
+            (self.subtype.is_some(), "subtype"),
             (self.is_fuse, "fuse"),
         ];
         let wanted = for_fuse.iter().find(|(wanted, _)| *wanted);
@@ -197,8 +228,8 @@ fn is_for_others(word: &str) -> bool {
 }
 
 fn unknown(word: &str) -> Error {
-    let known = "nosuid, nodev, noexec, nosymfollow, allow_other, default_permissions, fuse, kernel, offset=, subdir=, \
-                 device=, uid=, gid=, owner-map=, idle-timeout=, cache-size=, threads=, channel=, record=";
+    let known = "nosuid, nodev, noexec, nosymfollow (and suid, dev, exec, symfollow), allow_other, default_permissions, fuse, kernel, offset=, subdir=, \
+                 device=, uid=, gid=, owner-map=, idle-timeout=, cache-size=, threads=, channel=, record=, fsname=, subtype=";
     Error::usage(format!("unknown mount option {word}")).hint(format!("known options: {known}"))
 }
 
@@ -238,7 +269,10 @@ mod tests {
         let settings =
             absorbed("rw,nofail,x-systemd.automount,noexec,suid,offset=4K,subdir=/usr/share,allow_other")
                 .unwrap();
-        assert!(settings.flags.noexec && !settings.flags.nosuid && settings.flags.nodev);
+        let flags = settings.fuse_flags();
+        assert!(flags.noexec && !flags.nosuid && flags.nodev);
+        let flags = settings.kernel_flags();
+        assert!(flags.noexec && !flags.nosuid && !flags.nodev);
         assert_eq!(settings.offset, 4096);
         assert_eq!(settings.subdir.as_bytes(), b"usr/share");
         assert!(settings.allow_other && settings.default_permissions && !settings.is_fuse);
