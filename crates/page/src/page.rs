@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use packfs::{Error, Result};
+use packfs::{Error, Result, acts_on_terminals, printable};
 use serde::Serialize;
 
 /// Style of all pages: colors of both schemes and of series, legends, tables, controls.
@@ -81,7 +81,8 @@ pub fn data(value: &impl Serialize) -> Result<String> {
     Ok(embedded)
 }
 
-/// Words as HTML, between tags and within the quotes of attributes.
+/// Words as HTML, between tags and within the quotes of attributes. What could make one text look
+/// like another is written as on a terminal.
 pub fn escape(words: &str) -> String {
     let mut escaped = String::with_capacity(words.len());
     for c in words.chars() {
@@ -91,6 +92,7 @@ pub fn escape(words: &str) -> String {
             '&' => escaped.push_str("&amp;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
+            c if c != '\n' && acts_on_terminals(c) => escaped.push_str(&printable(&c.to_string())),
             c => escaped.push(c),
         }
     }
@@ -114,6 +116,7 @@ mod tests {
     #[test]
     fn markup_of_names_is_words() {
         assert_eq!(escape("</b>&\"'"), "&lt;/b&gt;&amp;&quot;&#39;");
+        assert_eq!(escape("a\x1b[m\u{202e}\n"), "a\\x1b[m\\xe2\\x80\\xae\n");
     }
 
     #[test]

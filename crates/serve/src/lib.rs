@@ -4,12 +4,14 @@
 //! A request becomes an answer in `site.rs`, on a thread that may wait for the image;
 //! `conditions.rs` decides by the rules of RFC 9110 which part of a file is sent; `server.rs` moves
 //! bytes. A client that reads slowly holds one connection and at most one piece of a file, and no
-//! thread.
+//! thread; one that reads nothing is left, and none can hold all connections.
 #![forbid(unsafe_code)]
 
 mod address;
 mod body;
 mod conditions;
+mod guests;
+mod impatient;
 mod listing;
 mod options;
 mod server;

@@ -5,7 +5,7 @@ use crate::body::Pieces;
 use crate::options::SiteOptions;
 use bytes::Bytes;
 use packfs::sink::{Row, time_text};
-use packfs::{DirCursor, DirEntry, FileType, ImagePath, InodeId, Name, Opened, Result};
+use packfs::{DirCursor, DirEntry, FileType, ImagePath, InodeId, Name, Opened, Result, escaped};
 use packfs_page::{STYLE, escape};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -133,9 +133,9 @@ impl Listing {
     fn html_row(row: &Row) -> String {
         let name = row.path.file_name().map(|name| name.as_bytes()).unwrap_or_default();
         let slash = if row.file_type == FileType::Directory { "/" } else { "" };
-        let text = escape(&String::from_utf8_lossy(name));
+        let text = escape(&escaped(name).to_string());
         let target = row.target.as_ref().map(|target| {
-            format!(" <span class=\"faint\">→ {}</span>", escape(&String::from_utf8_lossy(target)))
+            format!(" <span class=\"faint\">→ {}</span>", escape(&escaped(target).to_string()))
         });
         let size = if row.file_type == FileType::File { row.len.to_string() } else { String::new() };
         format!(
@@ -191,5 +191,5 @@ fn up(levels: usize) -> String {
 }
 
 fn shown(name: Name<'_>) -> String {
-    String::from_utf8_lossy(name.as_bytes()).into_owned()
+    escaped(name.as_bytes()).to_string()
 }

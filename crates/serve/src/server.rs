@@ -1,5 +1,7 @@
 //! Connections: accepting, serving, and ending them.
 
+use crate::guests::Guests;
+use crate::impatient::Impatient;
 use crate::options::SiteOptions;
 use crate::site::{Answer, Site};
 use hyper::body::Incoming;
@@ -16,14 +18,14 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
-/// Most connections at a time; further ones wait to be accepted.
-const CONNECTIONS_MAX: usize = 256;
 /// Most threads that wait for the image.
 const READERS_MAX: usize = 32;
 /// Time within which a client must send the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(20);
+/// Time within which a client must take some of what is sent.
+const WRITE_TIME: Duration = Duration::from_secs(30);
 /// Longest head of a request, in bytes.
 const HEAD_LEN_MAX: usize = 64 << 10;
 /// Time that answers have to end once the server is stopped.
@@ -108,30 +110,27 @@ impl Server {
 }
 
 async fn accept(listener: &tokio::net::TcpListener, site: &Arc<Site>, stopped: &Notify) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let guests = Guests::new();
     let connections = GracefulShutdown::new();
     let mut stop = pin!(stopped.notified());
     loop {
-        let next = async {
-            let place = Arc::clone(&places).acquire_owned().await;
-            (place, listener.accept().await)
-        };
-        let mut next = pin!(next);
+        let mut next = pin!(listener.accept());
         let next = poll_fn(|context| match stop.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(None),
             Poll::Pending => next.as_mut().poll(context).map(Some),
         });
         match next.await {
             None => break,
-            Some((Ok(place), Ok((stream, _)))) => {
+            Some(Ok((stream, client))) => {
+                let Some(visit) = guests.admit(client.ip()) else { continue };
                 let connection = connections.watch(connection(stream, Arc::clone(site)));
                 tokio::spawn(async move {
+                    let _place = visit.place().await;
                     // A client that leaves is none of our faults.
                     let _ = connection.await;
-                    drop(place);
                 });
             }
-            Some(_) => tokio::time::sleep(PAUSE).await,
+            Some(Err(_)) => tokio::time::sleep(PAUSE).await,
         }
     }
     let _ = tokio::time::timeout(END_TIME, connections.shutdown()).await;
@@ -153,5 +152,5 @@ fn connection(
     };
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_LEN_MAX);
-    builder.serve_connection(TokioIo::new(stream), service_fn(answer))
+    builder.serve_connection(Impatient::new(TokioIo::new(stream), WRITE_TIME), service_fn(answer))
 }

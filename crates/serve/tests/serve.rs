@@ -225,3 +225,55 @@ fn damage_is_an_error_and_never_wrong_bytes() {
     assert!(status == 500 || body.len() < LONG_LEN && long().starts_with(&body), "{head}");
     assert!(!site.faults.lock().unwrap().is_empty());
 }
+
+/// Connects from an address of this machine, with the least room for what is sent.
+fn connect_from(from: [u8; 4], to: SocketAddr) -> TcpStream {
+    use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    sockopt::set_socket_recv_buffer_size(&socket, 2048).unwrap();
+    bind(&socket, &SocketAddr::from((from, 0))).unwrap();
+    connect(&socket, &to).unwrap();
+    socket.into()
+}
+
+#[test]
+fn clients_that_read_nothing_keep_no_others_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = dir.path().join("tree");
+    std::fs::create_dir(&tree).unwrap();
+    std::fs::write(tree.join("long"), long().repeat(8)).unwrap();
+    let image = dir.path().join("a.sqfs");
+    packfs::pack(&tree, &image).codec("none").run().unwrap();
+    let fixture = Fixture::of(dir, &image);
+    let mut held = Vec::new();
+    for _ in 0..260 {
+        let mut client = connect_from([127, 0, 0, 2], fixture.address);
+        client.write_all(b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        held.push(client);
+    }
+    let mut other = connect_from([127, 0, 0, 1], fixture.address);
+    other.set_read_timeout(Some(std::time::Duration::from_secs(100))).unwrap();
+    other.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut head = [0; 12];
+    other.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200");
+}
+
+#[test]
+fn a_page_shows_names_as_a_terminal_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = dir.path().join("tree");
+    let odd = "\u{1b}[2J\u{7}\u{7f}\u{9b}\u{202e}gpj.exe\u{2066}\nline";
+    std::fs::create_dir_all(tree.join(odd)).unwrap();
+    std::os::unix::fs::symlink(odd, tree.join("link")).unwrap();
+    let image = dir.path().join("a.sqfs");
+    packfs::pack(&tree, &image).run().unwrap();
+    let fixture = Fixture::of(dir, &image);
+    let folder = "/%1b%5b2J%07%7f%c2%9b%e2%80%aegpj.exe%e2%81%a6%0aline/";
+    for path in ["/", folder] {
+        let page = fixture.text(path);
+        let acts = |c: char| c != '\n' && packfs::acts_on_terminals(c);
+        assert!(!page.contains(acts) && page.contains("\\x1b[2J\\x07"), "{page}");
+        assert!(page.contains("\\xe2\\x80\\xaegpj.exe") && page.contains("\\nline"), "{page}");
+    }
+}

@@ -142,7 +142,8 @@ impl Dump {
 
     fn udev(&self) -> Result<()> {
         let raw = self.raw()?;
-        let label = String::from_utf8_lossy(&raw.0[64..80]).trim_end_matches('\0').to_owned();
+        let label = String::from_utf8_lossy(&raw.0[64..80]);
+        let label = packfs::printable(label.trim_end_matches('\0'));
         if !label.is_empty() {
             report::line(format_args!("ID_FS_LABEL={label}\nID_FS_LABEL_ENC={label}"))?;
         }

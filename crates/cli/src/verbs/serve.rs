@@ -71,7 +71,7 @@ impl Opts {
             on_fault: Box::new(|error| report::warning(&error.to_string())),
         };
         let mut out = report::Out::stdout();
-        out.line(format!("http://{address}/ serves {shown}"))?;
+        out.line(format_args!("http://{address}/ serves {}", packfs::printable(&shown)))?;
         out.finish()?;
         server.run(opened.shared(), site)?;
         Ok(ExitCode::SUCCESS)

@@ -172,7 +172,11 @@ fn no_verb_prints_what_acts_on_a_terminal() {
             }
         }
     }
-    for args in [&["info", "--ignore-checksum", "label.erofs"][..], &["check", "label.erofs"]] {
+    for args in [
+        &["info", "--ignore-checksum", "label.erofs"][..],
+        &["check", "label.erofs"],
+        &["as", "dump.erofs", "--blkid-udev", "--no-sbcrc", "label.erofs"],
+    ] {
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
         let told = run(&fixture, &args, true);
         assert!(args[0] == "check" || told.text().contains("\\x1b[31m"), "{}", told.text());
