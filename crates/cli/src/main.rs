@@ -20,6 +20,7 @@ mod verbs;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use out::{Outcome, exhausted, report};
+use packfs::{Error, ErrorKind};
 use std::process::ExitCode;
 use verbs::*;
 
@@ -107,15 +108,19 @@ fn main() -> ExitCode {
         warn_of_interposer();
         return tool.run(args.get(1..).unwrap_or_default());
     }
+    let meant = names::meant(&args);
     let matches = command().try_get_matches_from(args);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(answer) => return report::command_line(&answer),
+        Err(answer) => return report::command_line(&answer, meant.as_deref()),
     };
     warn_of_interposer();
     match (cli.verb.run(), mounting) {
         (Ok(code), Some(tool)) if code != ExitCode::SUCCESS => tool.mount_failure(None),
         (Err(error), Some(tool)) => tool.mount_failure(Some(&error)),
+        (Err(error), None) if error.kind() == ErrorKind::Usage => {
+            report::failure(&meant.into_iter().fold(error, Error::hint))
+        }
         (Err(error), None) => report::failure(&error),
         (Ok(code), _) => code,
     }

@@ -5,7 +5,7 @@
 //! precedence over expressions; otherwise the last match wins, as in libselinux (selabel_file(5)).
 
 use crate::rewrite::Rewrite;
-use packfs_core::{Error, FileType, ImagePath, Result, ResultExt, Tree};
+use packfs_core::{Error, FileType, ImagePath, Result, ResultExt, Tree, last_line};
 use regex::bytes::{Regex, RegexBuilder};
 use std::collections::HashMap;
 use std::path::Path;
@@ -157,9 +157,8 @@ fn compile(expression: &str) -> Result<Regex> {
     let built =
         RegexBuilder::new(&format!("^(?:{expression})$")).unicode(false).dot_matches_new_line(true).build();
     built.map_err(|fault| {
-        let text = fault.to_string();
-        let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        Error::usage(format!("expression {expression:?}: {why}"))
+        let why = fault.to_string();
+        Error::usage(format!("expression {expression:?}: {}", last_line(&why)))
     })
 }
 

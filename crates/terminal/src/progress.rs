@@ -227,34 +227,36 @@ fn style(stage: Stage, started: Instant, counters: &Arc<Counters>) -> ProgressSt
             let part = total.map(|total| (state.pos() as f64 / total as f64).min(1.0));
             let columns = report::columns(std::io::stderr()).unwrap_or(COLUMNS);
             // A bar that cannot be drawn is no reason to stop.
-            let _ = out.write_str(&line(word(stage), part, &facts(&counters), &times, columns));
+            let _ = out.write_str(&line(word(stage), part, &facts(stage, &counters), &times, columns));
         }
     };
     let style = ProgressStyle::with_template("{line}").unwrap_or_else(|_| ProgressStyle::default_spinner());
     style.with_key("line", draw)
 }
 
-/// Returns a line without the facts that a terminal has no room for:
+/// Returns a line without the facts that a terminal has no room for; each may have shorter forms,
+/// and the times come first:
 ///
 /// ```text
 ///   packing [=====>       ]  45%  1,234/5,000 files  1.2 GiB  3s, 4s to go
 /// ```
 ///
 /// `part` is the share of the work that is done, if it is known.
-fn line(word: &str, part: Option<f64>, facts: &[String], times: &str, columns: usize) -> String {
+fn line(word: &str, part: Option<f64>, facts: &[Vec<String>], times: &str, columns: usize) -> String {
     // A line that fills the last column has some terminals begin another.
     let room = columns.saturating_sub(1);
     let percent = part.map_or(String::new(), |part| format!(" {:>3.0}%", (part * 100.0).floor()));
     let start = format!("{word:>9}");
-    let mut rest = String::new();
     let mut used = start.len() + percent.len();
     let bar_len_min = if part.is_some() { BAR_LENS.1 + 3 } else { 0 };
-    for text in facts.iter().map(String::as_str).chain([times]).filter(|text| !text.is_empty()) {
-        if used + bar_len_min + 2 + text.len() <= room {
-            rest += &format!("  {text}");
-            used += 2 + text.len();
-        }
-    }
+    let mut fitting = |text: &str| {
+        let fits = !text.is_empty() && used + bar_len_min + 2 + text.len() <= room;
+        used += if fits { 2 + text.len() } else { 0 };
+        if fits { format!("  {text}") } else { String::new() }
+    };
+    let times = fitting(times);
+    let shown = |forms: &Vec<String>| forms.iter().map(|form| fitting(form)).find(|form| !form.is_empty());
+    let rest = facts.iter().filter_map(shown).collect::<String>() + &times;
     let bar_len = room.saturating_sub(used + 3).min(BAR_LENS.0);
     let bar = match part {
         Some(part) if bar_len >= BAR_LENS.1 => format!(" [{}]", bar(part, bar_len)),
@@ -271,23 +273,25 @@ fn bar(part: f64, len: usize) -> String {
     format!("{:<len$}", "=".repeat(filled) + head)
 }
 
-/// `1,234/5,000 files` and `1.2 GiB > 400.0 MiB (33 %)`, as far as anything is known.
-fn facts(counters: &Counters) -> [String; 2] {
+/// `1,234/5,000 files` and `1.2 GiB > 400.0 MiB (33 %)`, as far as anything is known, each in
+/// forms that become shorter. Only packing makes less of what it reads.
+fn facts(stage: Stage, counters: &Counters) -> [Vec<String>; 2] {
     let [files, files_total, bytes_in, bytes_out] =
         [&counters.files, &counters.files_total, &counters.bytes_in, &counters.bytes_out]
             .map(|counter| counter.load(Ordering::Relaxed));
     let of_files = match files_total {
-        0 if files == 0 => String::new(),
-        0 => format!("{} files", HumanCount(files)),
-        total => format!("{}/{} files", HumanCount(files), HumanCount(total)),
+        0 if files == 0 => Vec::new(),
+        0 => vec![format!("{} files", HumanCount(files))],
+        total => vec![format!("{}/{} files", HumanCount(files), HumanCount(total))],
     };
+    let read = text::size(bytes_in);
     let of_bytes = match (bytes_in, bytes_out) {
-        (0, _) => String::new(),
-        (_, 0) => text::size(bytes_in),
-        _ => {
-            let share = text::percent(bytes_out, bytes_in);
-            format!("{} > {} ({share})", text::size(bytes_in), text::size(bytes_out))
+        (0, _) => Vec::new(),
+        (_, 1..) if stage == Stage::Data => {
+            let both = format!("{read} > {}", text::size(bytes_out));
+            vec![format!("{both} ({})", text::percent(bytes_out, bytes_in)), both, read]
         }
+        _ => vec![read],
     };
     [of_files, of_bytes]
 }
@@ -299,30 +303,40 @@ mod tests {
     #[test]
     fn shows_files_bytes_and_ratio() {
         let counters = Counters::default();
+        let shown = |stage| facts(stage, &counters).map(|forms| forms.first().cloned().unwrap_or_default());
         counters.files.store(1234, Ordering::Relaxed);
-        assert_eq!(facts(&counters), ["1,234 files", ""]);
+        assert_eq!(shown(Stage::Data), ["1,234 files", ""]);
         counters.files_total.store(5000, Ordering::Relaxed);
         counters.bytes_in.store(3 << 20, Ordering::Relaxed);
         counters.bytes_out.store(1 << 20, Ordering::Relaxed);
-        assert_eq!(facts(&counters), ["1,234/5,000 files", "3.0 MiB > 1.0 MiB (33.3 %)"]);
+        assert_eq!(shown(Stage::Data), ["1,234/5,000 files", "3.0 MiB > 1.0 MiB (33.3 %)"]);
+        assert_eq!(shown(Stage::Extract), ["1,234/5,000 files", "3.0 MiB"], "nothing is compressed");
         counters.bytes_in.store(1, Ordering::Relaxed);
-        assert_eq!(facts(&counters)[1], "1 B > 1.0 MiB (over 999 %)");
+        assert_eq!(shown(Stage::Data)[1], "1 B > 1.0 MiB (over 999 %)");
     }
 
     #[test]
     fn a_line_is_shorter_than_the_terminal() {
-        let facts = ["123,456,789/123,456,789 files", "1023.9 GiB > 1023.9 GiB (100.0 %)"].map(str::to_owned);
+        let files = vec!["123,456,789/123,456,789 files".to_owned()];
+        let forms = ["1023.9 GiB > 1023.9 GiB (100.0 %)", "1023.9 GiB > 1023.9 GiB", "1023.9 GiB"];
+        let facts = [files, forms.map(str::to_owned).into()];
         for columns in 0..200 {
             for part in [None, Some(0.0), Some(0.5), Some(1.0)] {
                 for word in ["packing", "writing metadata"] {
                     let line = line(word, part, &facts, "12m, 34m to go", columns);
                     assert!(line.len() < columns.max(1), "{columns}: {line}");
+                    assert!(columns < 80 || line.ends_with("12m, 34m to go"), "{columns}: {line}");
                 }
             }
         }
-        let line = |columns| line("packing", Some(0.5), &["1/2 files".into()], "3s, 4s to go", columns);
+        let shown = |columns| line("packing", Some(0.5), &facts, "3s, 4s to go", columns);
+        assert_eq!(
+            shown(80),
+            "  packing [========>        ]  50%  123,456,789/123,456,789 files  3s, 4s to go"
+        );
+        let line = |columns| line("packing", Some(0.5), &[vec!["1/2 files".into()]], "3s, 4s to go", columns);
         assert_eq!(line(80), "  packing [============>           ]  50%  1/2 files  3s, 4s to go");
-        assert_eq!(line(50), "  packing [==========>          ]  50%  1/2 files");
+        assert_eq!(line(50), "  packing [=======>      ]  50%  3s, 4s to go");
         assert_eq!(line(12), "  packing  ");
     }
 

@@ -46,9 +46,11 @@ pub fn failure(error: &Error) -> ExitCode {
 }
 
 fn hints(error: &Error) {
-    for hint in error.hints() {
-        aside(format_args!("{} {}\n", "hint:".cyan().bold(), printable(hint)));
-    }
+    error.hints().iter().for_each(|text| hint(text));
+}
+
+fn hint(text: &str) {
+    aside(format_args!("{} {}\n", "hint:".cyan().bold(), printable(text)));
 }
 
 /// Prints an error as tools do, each line behind the name of the tool.
@@ -115,13 +117,15 @@ pub fn all_printed() -> Result<()> {
     NOT_PRINTED.get().map_or(Ok(()), |error| Err(error.clone()))
 }
 
-/// Prints the help or the version that was asked for, or the error of a command line; returns the
-/// exit code.
-pub fn command_line(answer: &clap::Error) -> ExitCode {
+/// Prints the help or the version that was asked for, or the error of a command line with a hint;
+/// returns the exit code.
+pub fn command_line(answer: &clap::Error, advice: Option<&str>) -> ExitCode {
     match answer.print().and_then(|()| std::io::stdout().flush()) {
-        Err(error) if !answer.use_stderr() => failure(&Error::io(cannot_write(), error)),
-        _ => ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2)),
+        Err(error) if !answer.use_stderr() => return failure(&Error::io(cannot_write(), error)),
+        _ if answer.use_stderr() => advice.into_iter().for_each(hint),
+        _ => {}
     }
+    ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2))
 }
 
 /// Prints warnings as they come, and shows nothing else.

@@ -79,7 +79,7 @@ pub fn main() -> ExitCode {
     progress::undo_before_exit(packfs_lab::scratch::undo_all);
     match Cli::try_parse() {
         Ok(cli) => run(cli.verb).unwrap_or_else(|error| failure(&error)),
-        Err(answer) => command_line(&answer),
+        Err(answer) => command_line(&answer, None),
     }
 }
 

@@ -29,7 +29,10 @@ pub enum Kind {
 pub fn regex(text: &[u8]) -> Result<Regex> {
     let shown = String::from_utf8_lossy(text);
     let built = RegexBuilder::new(&shown).unicode(false).size_limit(1 << 22).build();
-    built.map_err(|error| Error::usage(format!("invalid regular expression {shown:?}: {error}")))
+    built.map_err(|fault| {
+        let why = fault.to_string();
+        Error::usage(format!("invalid regular expression {shown:?}: {}", packfs::last_line(&why)))
+    })
 }
 
 impl Pattern {

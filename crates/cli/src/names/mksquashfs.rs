@@ -25,6 +25,9 @@ const RECOVER: &str = "packfs replaces an image only when the new one is complet
 const CPIO: &str = "packfs pack reads tar archives and manifests";
 
 /// Options of mksquashfs alone.
+/// All options.
+pub const TABLES: &[&[Row]] = &[squash::ROWS, ROWS];
+
 const ROWS: &[Row] = &[
     acts("-noappend", Takes::Nothing),
     acts("-e", Takes::Rest),
@@ -78,8 +81,8 @@ struct Job {
 
 /// Runs mksquashfs.
 pub fn run(args: &[OsString]) -> Outcome {
-    let given = parse(&[squash::ROWS, ROWS], Style::OperandsFirst, args)?;
-    if let Some(outcome) = usage::squash("mksquashfs", &given, &[squash::ROWS, ROWS]) {
+    let given = parse(TABLES, Style::OperandsFirst, args)?;
+    if let Some(outcome) = usage::squash("mksquashfs", &given, TABLES) {
         return outcome;
     }
     if let Some(file) = given.last("-fix") {

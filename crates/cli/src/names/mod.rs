@@ -117,6 +117,22 @@ fn is_version(rest: &str) -> bool {
     })
 }
 
+/// Returns advice for a command line of packfs that has an option of the tool that does the same.
+pub fn meant(args: &[OsString]) -> Option<String> {
+    let (verb, words) = args.get(1..)?.split_first()?;
+    let (tool, tables): (&str, &[&[parse::Row]]) = match verb.to_str()? {
+        "pack" | "create" | "convert" => ("mksquashfs", mksquashfs::TABLES),
+        "unpack" | "extract" => ("unsquashfs", unsquashfs::TABLES),
+        _ => return None,
+    };
+    let is_meant = |word: &&OsString| {
+        let word = word.to_str().filter(|word| word.len() > 2 && !word.starts_with("--"));
+        word.is_some_and(|word| tables.iter().copied().flatten().any(|row| row.has(word)))
+    };
+    let option = words.iter().take_while(|word| *word != "--").find(is_meant)?.to_string_lossy();
+    Some(format!("packfs as {tool} takes the command line of {tool}, such as {option}"))
+}
+
 /// Returns the command line of `packfs mount` where a tool that mounts was called.
 pub fn mount_arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     let (tool, rest) = mounting(args)?;

@@ -55,7 +55,8 @@ pub const fn refused(names: &'static str, takes: Takes, instead: &'static str) -
 }
 
 impl Row {
-    fn has(&self, name: &str) -> bool {
+    /// True for one of its names.
+    pub fn has(&self, name: &str) -> bool {
         self.names.split(' ').any(|own| own == name)
     }
 

@@ -22,6 +22,9 @@ use std::process::ExitCode;
 /// Exit code of what was done in part.
 const IN_PART: u8 = 2;
 
+/// All options.
+pub const TABLES: &[&[Row]] = &[ROWS];
+
 const ROWS: &[Row] = &[
     acts("-dest -d", Takes::One),
     acts("-max-depth -max", Takes::One),

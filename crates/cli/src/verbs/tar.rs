@@ -21,7 +21,8 @@ pub struct Opts {
 
     /// Paths to write, with everything below them
     ///
-    /// * ? [a-z] match within a name, ** matches any number of directories.
+    /// * ? [a-z] match within a name, ** matches any number of directories. - is no path but
+    /// standard output, as with --output.
     #[arg(value_name = "PATHS")]
     paths: Vec<OsString>,
 
@@ -54,7 +55,9 @@ impl Opts {
             let error = Error::usage("cannot write a tar archive to a terminal");
             return Err(error.hint("use -o FILE, or a pipe"));
         }
-        let options = TarOptions { paths: patterns(&self.paths)?, without_root: self.no_root };
+        // A path of this name is ./-.
+        let paths: Vec<OsString> = self.paths.into_iter().filter(|path| path != "-").collect();
+        let options = TarOptions { paths: patterns(&paths)?, without_root: self.no_root };
         let output = Output::open(output)?;
         let opened = self.input.open_reaching(self.work.jobs(), |sandbox| output.reach(sandbox))?;
         self.work.shown(false, |bars| {

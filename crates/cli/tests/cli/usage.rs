@@ -205,3 +205,66 @@ fn the_lab_is_also_found_on_path_and_sees_arguments_exit_codes_and_its_name() {
         assert_eq!((run.code, run.text()), (Some(7), seen), "{args:?}: {}", run.stderr);
     }
 }
+
+#[test]
+fn options_of_other_tools_lead_to_their_names() {
+    let fixture = Fixture::with_image();
+    for (line, tool, option) in [
+        ("pack rootfs x.sqfs -noappend", "mksquashfs", "-noappend"),
+        ("pack rootfs x.sqfs -comp xz", "mksquashfs", "-comp"),
+        ("create rootfs x.sqfs -processors 2", "mksquashfs", "-processors"),
+        ("unpack root.sqfs -dest out", "unsquashfs", "-dest"),
+    ] {
+        let hint = format!("hint: packfs as {tool} takes the command line of {tool}, such as {option}");
+        fixture.run(line.split(' ')).failed(2, &[&hint]);
+    }
+    let run = fixture.run(["pack", "rootfs", "x.sqfs", "--codec", "brotli"]);
+    assert!(!run.stderr.contains("packfs as"), "{}", run.stderr);
+}
+
+#[test]
+fn no_message_has_several_lines_in_one() {
+    let fixture = Fixture::with_image();
+    for line in ["as unsquashfs -regex -ls root.sqfs (", "as mksquashfs rootfs x.sqfs -regex -e (a"] {
+        let run = fixture.run(line.split(' '));
+        assert_eq!(run.code, Some(1), "{line}");
+        assert!(run.stderr.contains("unclosed group") && !run.stderr.contains("\\n"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn an_error_is_told_once() {
+    let fixture = Fixture::with_image();
+    let mut bytes = fixture.bytes("root.sqfs");
+    bytes[100..200].iter_mut().for_each(|byte| *byte ^= 0x55);
+    std::fs::write(fixture.path("damaged.sqfs"), bytes).unwrap();
+    for line in ["unpack damaged.sqfs out -q", "as unsquashfs -q -d out2 damaged.sqfs"] {
+        let run = fixture.run(line.split(' '));
+        let faults: Vec<&str> = run.stderr.lines().filter(|line| line.contains("corrupt image")).collect();
+        let places = |line: &&str| line.split_once('"').map(|(_, rest)| rest.to_owned());
+        let mut told: Vec<_> = faults.iter().filter_map(places).collect();
+        let count = told.len();
+        told.sort();
+        told.dedup();
+        assert!(count > 0 && told.len() == count, "{line}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_dash_behind_an_image_is_standard_output() {
+    let fixture = Fixture::with_image();
+    let whole = fixture.run(["tar", "root.sqfs"]);
+    assert!(whole.done().stdout == fixture.run(["tar", "root.sqfs", "-"]).done().stdout);
+}
+
+#[test]
+fn a_manifest_without_its_files_says_where_they_belong() {
+    let fixture = Fixture::with_image();
+    std::fs::create_dir(fixture.path("else")).unwrap();
+    let manifest = fixture.run(["info", "--manifest", "root.sqfs"]);
+    std::fs::write(fixture.path("else/m"), manifest.stdout).unwrap();
+    let run = fixture.run(["pack", "else/m", "x.sqfs"]);
+    run.failed(1, &["cannot open", "hint: ", "packfs unpack IMAGE \"else\""]);
+    fixture.run(["unpack", "root.sqfs", "else", "-q", "--existing", "merge"]);
+    assert_eq!(fixture.run(["pack", "else/m", "x.sqfs", "-q"]).code, Some(0));
+}

@@ -234,8 +234,7 @@ impl<'a> Filling<'a> {
         if before == FAILED {
             return Ok(());
         }
-        self.progress.warn(&error.to_string());
-        self.failures.add(error);
+        self.failures.add(error, self.progress);
         if before == PARTIAL { self.remove(dirs, file) } else { Ok(()) }
     }
 

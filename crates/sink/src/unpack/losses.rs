@@ -1,6 +1,6 @@
 //! Attributes and files that could not be restored, counted by kind with a few examples.
 
-use packfs_core::{Error, ImagePath, Result};
+use packfs_core::{Error, ImagePath, Progress, Result};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
@@ -131,11 +131,14 @@ pub(super) struct Failures {
 }
 
 impl Failures {
-    /// Adds a failure; the first is kept.
-    pub(super) fn add(&self, error: Error) {
+    /// Adds a failure. The first is kept as the result, others are warnings: each is told once.
+    pub(super) fn add(&self, error: Error, progress: &dyn Progress) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *found {
-            Some((_, count)) => *count += 1,
+            Some((_, count)) => {
+                *count += 1;
+                progress.warn(&error.to_string());
+            }
             None => *found = Some((error, 1)),
         }
     }
@@ -146,9 +149,9 @@ impl Failures {
         match found {
             None => Ok(()),
             Some((error, 1)) => Err(error.hint("this file was skipped; all others are in place")),
-            Some((error, count)) => {
-                Err(error.hint(format!("{count} files were skipped; all others are in place")))
-            }
+            Some((error, count)) => Err(error.hint(format!(
+                "{count} files were skipped, the others named above; all further ones are in place"
+            ))),
         }
     }
 }

@@ -78,7 +78,7 @@ impl ManifestContents {
     /// Errors: `Io` if it cannot be opened; `Failed` if it is not a regular file, or has another
     /// length than given.
     fn add_from(&mut self, path: &[u8], offset: Option<u64>, len: Option<u64>) -> Result<(ContentId, u64)> {
-        let (_, stat) = self.open_file(path)?;
+        let (_, stat) = self.open_file(path).map_err(|error| self.advised(error))?;
         let (file_len, times) = (stat.st_size as u64, Times::of(&stat));
         let start = offset.unwrap_or(0);
         let found = match (file_len.checked_sub(start), len) {
@@ -88,6 +88,18 @@ impl ManifestContents {
         };
         let Some(found) = found else { return Err(self.wrong_len(path, file_len, offset, len)) };
         Ok((self.push(Row::Host(HostRow { path: path.into(), start, len: found, file_len, times })), found))
+    }
+
+    /// Tells where the files are looked for if one is missing, as beside the manifest of an image.
+    fn advised(&self, error: Error) -> Error {
+        if error.io_source().is_none_or(|source| source.kind() != std::io::ErrorKind::NotFound) {
+            return error;
+        }
+        let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
+        error.hint(format!(
+            "files behind from= lie in the folder of the manifest; packfs unpack IMAGE {folder:?} puts those of \
+             an image there"
+        ))
     }
 
     fn wrong_len(&self, path: &[u8], file_len: u64, offset: Option<u64>, len: Option<u64>) -> Error {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use packfs::{Error, Result};
+use packfs::{Error, Result, one_line};
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -131,7 +131,7 @@ impl PlanFile {
     /// Errors: `Usage`, with the place.
     pub fn parse(name: &str, text: &str) -> Result<Self> {
         let refuse = |why: String| Error::usage(format!("plan {name:?}: {why}"));
-        let file: File = toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
+        let file: File = toml::from_str(text).map_err(|error| refuse(one_line(&error.to_string())))?;
         let device = file.device.unwrap_or_else(|| USUAL_DEVICE.into());
         let mut rows: Vec<Table> = file.case.into_iter().flat_map(leaves).collect();
         for row in &mut rows {
@@ -173,7 +173,7 @@ impl Case {
         let image = word("image").unwrap_or_default();
         let rival_tree = word("rival_tree").unwrap_or_else(|| tree.clone());
         let rival = word("rival").map(|rival| Side::of(&rival, &image, rival_tree, workload)).transpose()?;
-        let target: Target = row.try_into().map_err(|error: toml::de::Error| error.to_string())?;
+        let target: Target = row.try_into().map_err(|error: toml::de::Error| one_line(&error.to_string()))?;
         if rival.is_none() && target.needs_rival() {
             return Err(format!("{packfs}: a part of a rival's figure needs a rival"));
         }

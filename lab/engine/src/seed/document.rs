@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use packfs::{Error, Result};
+use packfs::{Error, Result, one_line};
 use serde::Deserialize;
 
 use crate::results::Unit;
@@ -218,7 +218,8 @@ impl Document {
     ///
     /// Errors: `Failed` if it is malformed, or names a part that it does not have.
     pub(super) fn parse(text: &str) -> Result<Self> {
-        let document: Self = toml::from_str(text).map_err(|error| Error::failed(error.to_string()))?;
+        let document: Self =
+            toml::from_str(text).map_err(|error| Error::failed(one_line(&error.to_string())))?;
         match document.unknown() {
             Some(name) => Err(Error::failed(format!("document {}: no {name}", document.name))),
             None => Ok(document),
