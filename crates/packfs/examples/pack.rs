@@ -10,7 +10,7 @@ struct Lines;
 
 impl Progress for Lines {
     fn begin(&self, stage: Stage, files_total: u64, _bytes_total: u64) {
-        // The work goes on if nobody can read it.
+        // The work goes on without a reader.
         let _ = writeln!(stderr(), "{stage:?}: {files_total} files");
     }
 

@@ -336,7 +336,7 @@ mod tests {
         );
         let line = |columns| line("packing", Some(0.5), &[vec!["1/2 files".into()]], "3s, 4s to go", columns);
         assert_eq!(line(80), "  packing [============>           ]  50%  1/2 files  3s, 4s to go");
-        assert_eq!(line(50), "  packing [=======>      ]  50%  3s, 4s to go");
+        assert_eq!(line(50), "  packing [=========>        ]  50%  3s, 4s to go");
         assert_eq!(line(12), "  packing  ");
     }
 

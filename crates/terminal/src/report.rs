@@ -25,7 +25,7 @@ pub fn columns(out: impl AsFd) -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// Returns true for an error of output whose reader is gone, which is no news to anybody.
+/// Returns true for an error of output whose reader is gone, which is not told.
 pub fn is_closed_output(error: &Error) -> bool {
     error.io_source().is_some_and(|source| source.kind() == IoErrorKind::BrokenPipe)
 }

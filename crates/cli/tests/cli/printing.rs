@@ -1,4 +1,4 @@
-//! Output that nobody takes: a pipe whose reader is gone, and a full disk. No verb and no name of a
+//! Output that is not taken: a pipe whose reader is gone, and a full disk. No verb and no name of a
 //! tool panics, and what could not be printed is told by the exit code.
 
 use crate::fixture::{Fixture, Run};
