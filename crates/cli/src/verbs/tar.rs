@@ -21,8 +21,9 @@ pub struct Opts {
 
     /// Paths to write, with everything below them
     ///
-    /// * ? [a-z] match within a name, ** matches any number of directories. - is no path but
-    /// standard output, as with --output.
+    /// * ? [a-z] match within a name, ** matches any number of directories.
+    ///
+    /// A single dash is standard output, as with --output.
     #[arg(value_name = "PATHS")]
     paths: Vec<OsString>,
 

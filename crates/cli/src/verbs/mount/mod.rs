@@ -292,7 +292,7 @@ impl Request {
         let opened = self.open()?;
         report::opened(&opened);
         let flags = self.settings.fuse_flags();
-        if !mount::is_root() && !(flags.nosuid && flags.nodev) {
+        if !mount::is_root() && (!flags.nosuid || !flags.nodev) {
             report::warning("-o suid and -o dev have no effect: only root may ask for them");
         }
         let root = mount::find_subdir(opened.engine(), &self.settings.subdir)?;
