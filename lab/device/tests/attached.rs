@@ -1,5 +1,6 @@
 //! Simulated devices as root has them: mounted by the kernel, written, taken away, and their
 //! process killed.
+#![allow(clippy::print_stdout, reason = "the parent reads it")]
 
 use packfs_device::{Backing, DeviceSpec, Simulated, builtin};
 use packfs_testkit::{Mount, Snapshot, is_root, peer, skip, snapshot_dir};
@@ -197,7 +198,6 @@ fn reports_a_dev_without_new_devices_and_leaves_nothing() {
     }
     if std::env::var_os(CHILD).is_some() {
         let error = Simulated::attach(&fast(), Backing::Blank(1 << 20)).err().unwrap();
-        #[expect(clippy::print_stdout, reason = "the parent reads it")]
         println!("error: {error} (hint: {})", error.hints().join("; "));
         return;
     }
@@ -248,7 +248,6 @@ fn be_killed() {
     let mut open = OpenOptions::new().write(true).open(device.path()).unwrap();
     open.write_all(&vec![7; 1 << 20]).unwrap();
     // Not closed: closing is what the kernel does for those that are killed.
-    #[expect(clippy::print_stdout, reason = "the parent reads it")]
     println!("device at {}", device.path().display());
     std::io::stdout().flush().unwrap();
     let _ = std::io::stdin().read(&mut [0]);

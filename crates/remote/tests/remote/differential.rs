@@ -1,4 +1,5 @@
 //! Random reads over a server with faults, compared with the bytes themselves.
+#![allow(clippy::print_stderr, reason = "the test harness captures it")]
 
 use crate::{MIB, noise, options, read};
 use packfs_core::Image;
@@ -58,7 +59,6 @@ fn random_reads_over_a_faulty_server_are_right() {
     let fetched = image.fetched().unwrap();
     assert!(fetched.retries > 0 && fetched.requests > fetched.retries);
     if reads != READS {
-        #[expect(clippy::print_stderr, reason = "the test harness captures it")]
         eprintln!("{reads} reads: {fetched:?}");
     }
 }
