@@ -14,8 +14,8 @@ use crate::{Marks, MergeInput, MergeOptions, OnConflict, whiteouts};
 use conflicts::Conflicts;
 use entries::{Found, What};
 use packfs_core::{
-    BuildId, ContentId, Error, Meta, Meter, Name, NodeKind, Owner, Progress, Result, Stage, Timestamp, Tree,
-    TreeBuilder, Xattrs,
+    BuildId, ContentId, Error, Meta, Meter, Name, NodeKind, Progress, Result, Stage, Tree, TreeBuilder,
+    Xattrs,
 };
 use packfs_format::{DirNames, Inode, InodeId, InodeKind, node_kind};
 use sources::{Rows, Sources};
@@ -27,10 +27,6 @@ const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
 
 /// Inodes have numbers of 32 bits, the root and special ones included.
 const ENTRIES_MAX: u64 = u32::MAX as u64 - 8;
-
-/// Metadata of a directory that no input describes.
-const IMPLIED: Meta =
-    Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: 0, nanos: 0 } };
 
 /// The merged tree.
 pub(crate) struct Scanned {
@@ -80,6 +76,8 @@ enum LayerPlace {
 struct Scan<'a> {
     inputs: &'a [MergeInput],
     options: &'a MergeOptions,
+    /// Metadata of a directory that no input describes.
+    implied: Meta,
     progress: &'a dyn Progress,
     warm: &'a Warm<'a>,
     builder: TreeBuilder,
@@ -105,12 +103,14 @@ pub(crate) fn scan(
 ) -> Result<Scanned> {
     let hints = inputs.iter().map(|input| input.volume.inode_count_hint());
     progress.begin(Stage::Scan, hints.fold(0, u64::saturating_add), 0);
+    let implied = options.implied.meta(None);
     let mut scan = Scan {
         inputs,
         options,
+        implied,
         progress,
         warm,
-        builder: TreeBuilder::new(IMPLIED),
+        builder: TreeBuilder::new(implied),
         sources: Sources::default(),
         seen_dirs: HashSet::new(),
         open: Vec::new(),
@@ -269,8 +269,8 @@ impl Scan<'_> {
         self.settle(&mut rows, open, name);
         let Some(last) = rows.last() else { return Ok(()) };
         if last.is_dir() {
-            let build =
-                self.builder.add_child(open.build, checked, NodeKind::Directory, IMPLIED, Xattrs::new());
+            let (kind, implied) = (NodeKind::Directory, self.implied);
+            let build = self.builder.add_child(open.build, checked, kind, implied, Xattrs::new());
             self.sources.push((last.found.input, InodeId(0)));
             let row = self.names.add(open.name, name);
             return self.open_dir(build, &rows, row, open.depth.saturating_add(1));

@@ -150,10 +150,11 @@ pub use walk::{Walk, Walked};
 pub use packfs_codec::BlockRef;
 pub use packfs_core::{
     BeginningImage, BuildId, ContentId, ContentReader, Contents, DeviceNumber, Entry, Error, ErrorKind,
-    FileImage, FileType, Goal, Image, ImagePath, IntoImagePath, LIMITS, Limit, LimitRow, Limits, Loss,
-    MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, Owner, Progress, ReaderImage, Result, ResultExt,
-    Silent, SliceImage, Stage, Timestamp, Tree, TreeBuilder, WithoutWarnings, Xattrs, acts_on_terminals,
-    escaped, is_reference, printable, processor_count, shown_place, url_scheme, without_secrets,
+    FileImage, FileType, Goal, Image, ImagePath, Implied, IntoImagePath, LIMITS, Limit, LimitRow, Limits,
+    Loss, MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, Owner, Progress, ReaderImage, Result,
+    ResultExt, Silent, SliceImage, Stage, Timestamp, Tree, TreeBuilder, WithoutWarnings, Xattrs,
+    acts_on_terminals, escaped, is_reference, printable, processor_count, shown_place, url_scheme,
+    without_secrets,
 };
 pub use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, FormatInfo, InnerImage,

@@ -38,7 +38,7 @@ pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Selection, Shape, TarReading};
 pub use shaper::{Shaper, shape_tree};
-pub use stack::{OF_LOWER_LAYER, has_links_below, stack, with_linked_files};
+pub use stack::{LowerDirs, OF_LOWER_LAYER, has_links_below, stack, with_linked_files};
 pub use tar::{
     Compression, TarInput, compression_of, decoded_beginning, decoded_file, decoded_stream, is_empty_tar,
     load_tar, load_tar_within, looks_like_tar,
@@ -70,4 +70,6 @@ pub struct Notes {
     pub unused_globs: Vec<String>,
     /// AUFS whiteouts kept as files without being requested.
     pub kept_marks: u64,
+    /// Directories below the root that nothing in the archive or layers describes.
+    pub implied: u64,
 }

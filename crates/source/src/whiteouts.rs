@@ -43,7 +43,7 @@ const RESERVED_PREFIX: &[u8] = b".wh..wh.";
 const OPAQUE_NAME: &[u8] = b".wh..wh..opq";
 const OPAQUE_XATTRS: [&[u8]; 2] = [b"trusted.overlay.opaque", b"user.overlay.opaque"];
 const WHITEOUT_XATTRS: [&[u8]; 2] = [b"trusted.overlay.whiteout", b"user.overlay.whiteout"];
-const WHITEOUT_DEVICE: NodeKind = NodeKind::CharDevice(DeviceNumber { major: 0, minor: 0 });
+pub(crate) const WHITEOUT_DEVICE: NodeKind = NodeKind::CharDevice(DeviceNumber { major: 0, minor: 0 });
 /// An empty file, whose contents are never read.
 const EMPTY_FILE: NodeKind = NodeKind::File { len: 0, content: ContentId(0) };
 

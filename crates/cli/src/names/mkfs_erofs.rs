@@ -8,7 +8,7 @@ use super::{block_list, digests, hints, sources, trees, usage, when};
 use crate::out::Outcome;
 use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file};
 use packfs::{
-    DeviceNumber, Error, ImagePath, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
+    DeviceNumber, Error, ImagePath, Implied, MadeAt, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
     ResultExt, Source, Timestamp,
 };
 use regex::bytes::Regex;
@@ -449,10 +449,10 @@ impl Job {
     }
 
     /// Returns the metadata of directories that an archive does not describe.
-    fn implied(&self) -> Meta {
+    fn implied(&self) -> Implied {
         let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         let mtime = Timestamp::from_seconds(self.made_at.or(self.epoch).unwrap_or_else(now));
-        Meta { mode: 0o777, owner: Owner { uid, gid }, mtime }
+        Implied { mode: 0o777, owner: Owner { uid, gid }, mtime: Some(mtime) }
     }
 
     fn loaded(&self, source: Source, teller: &Teller) -> Result<Loaded> {
@@ -461,7 +461,7 @@ impl Job {
             file_contexts: sources::file_contexts(given, "--file-contexts", "--mount-point")?,
             whiteouts: Some(if given.has("--aufs") { Whiteouts::Overlayfs } else { Whiteouts::Keep }),
             mtime_max: self.epoch.map(Timestamp::from_seconds),
-            implied: (self.mode()? != Mode::Image).then(|| self.implied()),
+            implied: if self.mode()? == Mode::Image { Implied::default() } else { self.implied() },
             tar: TarReading {
                 headers_only: given.last("--tar").is_some_and(|mode| mode == "headerball"),
                 ..TarReading::default()

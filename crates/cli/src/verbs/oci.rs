@@ -1,12 +1,14 @@
 //! `packfs oci`: EROFS images as the layers of OCI images.
 
+use super::pack::source_date_epoch;
 use crate::args::{LimitArgs, OciArgs, parse_option};
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
 use packfs::oci::{ErofsMedia, LayerEncoding, OciPlace, OciReport};
 use packfs::remote::RemoteOptions;
-use packfs::{Error, PackOptions, Progress, Result, shown_place};
+use packfs::source::Shape;
+use packfs::{Error, PackOptions, Progress, Result, Timestamp, shown_place};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -137,7 +139,9 @@ impl Opts {
                     let from = OciPlace::of(&source)?.ok_or_else(|| none(&source, "convert"))?;
                     let convert = packfs::oci::convert(from, target_of(&target)?);
                     let convert = convert.all_platforms(all_platforms).encoding(common.encoding());
+                    let mtime_max = source_date_epoch()?.map(Timestamp::from_seconds);
                     let packing = PackOptions {
+                        shape: Shape { mtime_max, ..Shape::default() },
                         codec: codec.clone(),
                         options: options.clone(),
                         limits: limits.limits(),

@@ -143,6 +143,34 @@ fn converted_layers_are_the_same_tree() {
     fixture.run(["ls", "oci-layout:layout"]).failed(4, &["tar archives", "packfs pack oci-layout:layout"]);
 }
 
+#[test]
+fn directories_that_a_layer_only_implies_are_those_of_the_layers_below() {
+    let fixture = made(&[
+        Layer::tar("+gzip", &[("d/", ""), ("d/e/", ""), ("d/e/x", "x"), ("o/", ""), ("o/x", "x")]),
+        Layer::tar("", &[("d/e/y", "y"), ("o/.wh..wh..opq", ""), ("o/y", "y"), ("new/dir/z", "z")]),
+    ]);
+    let told = "2 directories have no entry in the archive, or in any layer";
+    let convert = fixture.run(["oci", "convert", "oci-layout:layout", "oci-layout:out"]);
+    assert_eq!(convert.stderr.matches(told).count(), 1, "{}", convert.stderr);
+    let layer = manifest(&fixture.path("out"))["layers"][1]["digest"].as_str().unwrap().to_owned();
+    let layer = format!("out/{}", layer.parse::<Digest>().unwrap().blob_path());
+    let modes = ["d 750", "d/e 750", "d/e/y 640 y", "new 755", "new/dir 755", "new/dir/z 640 z", "o 750"];
+    assert_eq!(listed(&fixture, &layer)[..7], modes);
+    let pack = fixture.run(["pack", "oci-layout:layout", "all.erofs"]);
+    assert_eq!(pack.stderr.matches(told).count(), 1, "{}", pack.stderr);
+    let found = digests(&fixture, &["oci-layout:out", "all.erofs"]);
+    assert_eq!(found[0], found[1]);
+    // A layer alone: nobody knows what they are.
+    std::fs::write(fixture.path("l.tar"), tar(&[("d/e/y", "y")])).unwrap();
+    let run = fixture.run(["pack", "l.tar", "l.erofs"]);
+    assert!(run.code == Some(0) && run.stderr.contains("2 directories have no entry"), "{}", run.stderr);
+    let mut command = fixture.command(["pack", "-q", "l.tar", "dated.erofs"]);
+    assert!(command.env("SOURCE_DATE_EPOCH", "1234").status().unwrap().success());
+    let opened = packfs::open(fixture.path("dated.erofs")).unwrap();
+    let time = |path: &str| opened.metadata(path).unwrap().meta.mtime.seconds;
+    assert_eq!(["", "d", "d/e", "d/e/y"].map(time), [1234, 1234, 1234, 1000]);
+}
+
 /// Puts an index over images of layouts into a new layout.
 pub fn index_of(fixture: &Fixture, dir: &str, images: &[(&str, &str)]) {
     let mut manifests = Vec::new();

@@ -1,9 +1,10 @@
 //! OCI images of tar layers as images with one EROFS image for each layer.
 
 use super::encode::LayerEncoding;
-use super::layers::{once, tree_of, verified_image};
+use super::layers::{of_image, once, tree_of, verified_image};
 use super::open::images;
 use super::push::{Layers, OciReport};
+use crate::pack::warn_of_silence;
 use crate::{OpenOptions, Pack, PackOptions};
 use packfs_core::{Error, FileImage, Progress, Result, ResultExt};
 use packfs_remote::RemoteOptions;
@@ -11,6 +12,7 @@ use packfs_remote::oci::{
     Descriptor, Digest, EROFS, ErofsMedia, LayerKind, OciImage, OciImages, OciLayer, OciPlace, OciTarget,
     Platform, REF_NAME, Unnamed,
 };
+use packfs_source::{Loaded, LowerDirs, Notes};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -155,31 +157,56 @@ impl Convert {
         progress: &dyn Progress,
     ) -> Result<Unnamed> {
         let mut layers = Layers::new(target, self.media, self.encoding, self.options.jobs);
+        let shape = &self.options.shape;
+        let mut dirs = LowerDirs::new(shape.implied.meta(shape.mtime_max), self.options.limits)?;
+        let mut notes = Notes::default();
         for (index, layer) in image.layers.iter().enumerate() {
             match (layer.kind, &layer.descriptor, &layer.diff_id) {
                 (LayerKind::Erofs | LayerKind::ErofsZstd, Some(descriptor), Some(diff_id)) => {
                     let blob = verified_image(layer, progress)?;
                     layers.put(descriptor.clone(), diff_id.clone(), &*blob, progress)?;
+                    if image.layers[index..].iter().any(|above| above.kind == LayerKind::Tar) {
+                        dirs.describe(of_image(layer, blob, &self.opening(), progress)?)?;
+                    }
                 }
-                _ => self.add_packed(&image.layers[..=index], &mut layers, progress)?,
+                _ => {
+                    let loaded = dirs.describe(self.loaded(&image.layers[..=index], progress)?)?;
+                    notes.implied += loaded.notes.implied;
+                    self.add_packed(layer, loaded, &mut layers, progress)?;
+                }
             }
         }
+        warn_of_silence(&notes, progress);
         let config = with_layers(&image.config, &layers.diff_ids)?;
         layers.finish(config.as_bytes(), image.annotations, report)
     }
 
-    /// Packs the highest of the layers.
-    fn add_packed(&self, all: &[OciLayer], layers: &mut Layers<'_>, progress: &dyn Progress) -> Result<()> {
-        let Some((layer, below)) = all.split_last() else { return Ok(()) };
-        let opening = OpenOptions::new().limits(self.options.limits).remote(once(&self.remote));
-        let mut loaded = tree_of(layer, &opening, None, progress)?;
-        if packfs_source::has_links_below(&loaded.tree) {
-            // Rare, so the layers are read again rather than held.
-            let below = below.iter().map(|layer| tree_of(layer, &opening, None, progress));
-            let all = below.chain([Ok(loaded)]).collect::<Result<_>>()?;
-            loaded = packfs_source::with_linked_files(all, self.options.limits)?;
+    fn opening(&self) -> OpenOptions {
+        OpenOptions::new().limits(self.options.limits).remote(once(&self.remote))
+    }
+
+    /// Loads the highest of the layers, with copies of lower files that it has hard links to.
+    fn loaded(&self, all: &[OciLayer], progress: &dyn Progress) -> Result<Loaded> {
+        let Some((layer, below)) = all.split_last() else { return Err(Error::failed("internal: no layers")) };
+        let opening = self.opening();
+        let loaded = tree_of(layer, &opening, progress)?;
+        if !packfs_source::has_links_below(&loaded.tree) {
+            return Ok(loaded);
         }
-        let loaded = Arc::new(loaded);
+        // Rare, so the layers are read again rather than held.
+        let below = below.iter().map(|layer| tree_of(layer, &opening, progress));
+        let all = below.chain([Ok(loaded)]).collect::<Result<_>>()?;
+        packfs_source::with_linked_files(all, self.options.limits)
+    }
+
+    fn add_packed(
+        &self,
+        layer: &OciLayer,
+        loaded: Loaded,
+        layers: &mut Layers<'_>,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let loaded = Arc::new(Loaded { notes: Notes::default(), ..loaded });
         let folder = packfs_pack::temporary_folder();
         let dir =
             tempfile::tempdir_in(&folder).or_io(|| format!("cannot create a directory in {folder:?}"))?;

@@ -109,7 +109,8 @@ pub fn load_tar_within(
         members.take(&header, start, &mut input)?;
         progress.advance(1, 0, 0);
     }
-    let (shaper, stored) = members.finish(&input)?;
+    let (mut shaper, stored) = members.finish(&input)?;
+    shaper.note_implied();
     let in_place = input.is_in_place();
     let (file, name) = input.finish()?;
     shaper.finish(Arc::new(TarContents { file, name, stored, in_place }))
