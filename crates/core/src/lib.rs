@@ -20,6 +20,8 @@ mod limits;
 mod loss;
 mod meta;
 mod narrow;
+pub mod new_file;
+pub mod overlay;
 mod path;
 mod processors;
 mod progress;

@@ -22,7 +22,6 @@ mod ranges;
 mod report;
 mod scan;
 mod warm;
-mod whiteouts;
 mod write;
 
 pub use input::MergeInput;

@@ -10,12 +10,12 @@ mod entries;
 mod sources;
 
 use crate::warm::Warm;
-use crate::{Marks, MergeInput, MergeOptions, OnConflict, whiteouts};
+use crate::{Marks, MergeInput, MergeOptions, OnConflict};
 use conflicts::Conflicts;
 use entries::{Found, What};
 use packfs_core::{
     BuildId, ContentId, Error, Meta, Meter, Name, NodeKind, Progress, Result, Stage, Tree, TreeBuilder,
-    Xattrs,
+    Xattrs, overlay,
 };
 use packfs_format::{DirNames, Inode, InodeId, InodeKind, node_kind};
 use sources::{Rows, Sources};
@@ -208,9 +208,17 @@ impl Scan<'_> {
         Ok(())
     }
 
+    /// Marks the directory of a whiteout that is kept.
+    fn mark_origin(&mut self, dir: BuildId) {
+        let (meta, mut xattrs) = self.builder.description(dir);
+        if overlay::mark_origin(&mut xattrs) {
+            self.builder.describe(dir, meta, xattrs);
+        }
+    }
+
     fn kept_xattrs(&self, xattrs: &Xattrs) -> Xattrs {
         match self.options.marks == Marks::Applied && !xattrs.is_empty() {
-            true => whiteouts::without_marks(xattrs.clone()),
+            true => overlay::without_marks(xattrs.clone()),
             false => xattrs.clone(),
         }
     }
@@ -284,10 +292,8 @@ impl Scan<'_> {
         let mut hidden = 0;
         if self.options.marks != Marks::Plain {
             let hides = |row: &Described| match &row.inode {
-                Some((_, inode, xattrs)) if inode.kind == InodeKind::Directory => {
-                    whiteouts::is_opaque(xattrs)
-                }
-                Some((_, inode, xattrs)) => whiteouts::is_whiteout(inode.kind, xattrs),
+                Some((_, inode, xattrs)) if inode.kind == InodeKind::Directory => overlay::is_opaque(xattrs),
+                Some((_, inode, xattrs)) => overlay::is_whiteout(inode.kind, xattrs),
                 None => false,
             };
             if let Some(last) = rows.iter().rposition(hides) {
@@ -331,6 +337,9 @@ impl Scan<'_> {
         let volume = Arc::clone(&self.input(input)?.volume);
         let kind = node_kind(&*volume, (*id, inode.kind), content, &mut self.meter)?;
         let xattrs = self.kept_xattrs(xattrs);
+        if kind == NodeKind::CharDevice(overlay::WHITEOUT_DEVICE) && self.options.marks != Marks::Plain {
+            self.mark_origin(parent);
+        }
         let build = self.builder.add_child(parent, name, kind, inode.meta, xattrs);
         self.sources.push((input, *id));
         // Whatever the number of its links: that of basic inodes of SquashFS is not stored.

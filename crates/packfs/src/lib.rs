@@ -249,6 +249,6 @@ pub mod source {
     pub use packfs_source::{
         Additions, FileContexts, IdMap, JoinedContents, Loaded, ModeChange, Notes, Selection, Shape,
         TarInput, TarReading, Trace, Whiteouts, decoded_file, load_dir, load_entries, load_manifest,
-        load_tar, shape_tree, write_manifest, write_manifest_below,
+        load_tar, shape_tree, with_origins, write_manifest, write_manifest_below,
     };
 }

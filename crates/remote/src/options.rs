@@ -2,7 +2,8 @@
 
 use crate::environment::Environment;
 use crate::platform::OciOptions;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Limit on the cache on disk, in bytes.
@@ -32,6 +33,18 @@ pub struct RemoteOptions {
 }
 
 impl RemoteOptions {
+    /// Returns the folder of the cache, if there is one that nobody else can change.
+    pub(crate) fn cache(&self) -> Option<&Path> {
+        self.cache_dir.as_deref().filter(|dir| self.cache_len > 0 && unsafe_cache(dir).is_none())
+    }
+
+    /// Returns a warning for the user about a cache that is not used.
+    pub fn cache_warning(&self) -> Option<String> {
+        let dir = self.cache_dir.as_deref().filter(|_| self.cache_len > 0)?;
+        let why = unsafe_cache(dir)?;
+        Some(format!("the cache {dir:?} is not used: {why}; it has to be a folder of this user alone"))
+    }
+
     /// Returns the defaults, with the cache in the user's cache directory.
     pub fn new(environment: Environment) -> Self {
         let limits = match environment.number("PACKFS_REMOTE_TIMEOUT") {
@@ -55,6 +68,18 @@ impl RemoteOptions {
 impl Default for RemoteOptions {
     fn default() -> Self {
         RemoteOptions::new(Environment::of_process())
+    }
+}
+
+/// Says why a folder is no place for a cache: what others put there would be read as the image.
+fn unsafe_cache(dir: &Path) -> Option<&'static str> {
+    let found = std::fs::symlink_metadata(dir).ok()?;
+    match () {
+        () if found.is_symlink() => Some("it is a symbolic link"),
+        () if !found.is_dir() => Some("it is no folder"),
+        () if found.uid() != rustix::process::geteuid().as_raw() => Some("another user owns it"),
+        () if found.mode() & 0o022 != 0 => Some("others may write to it"),
+        () => None,
     }
 }
 

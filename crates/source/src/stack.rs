@@ -4,8 +4,9 @@ use crate::followed::{Step, followed};
 use crate::joined_contents::JoinedContents;
 use crate::rewrite::Rewrite;
 use crate::shaper::LINK_BELOW;
-use crate::whiteouts::{WHITEOUT_DEVICE, is_opaque_dir, is_whiteout, without_marks};
+use crate::whiteouts::WHITEOUT_DEVICE;
 use crate::{Loaded, Notes};
+use packfs_core::overlay::{is_opaque, is_whiteout, without_marks};
 use packfs_core::{
     BuildId, ContentId, Error, ImagePath, Limit, Limits, Meta, Name, Node, NodeId, NodeKind, Owner, Result,
     Timestamp, Tree, TreeBuilder, Xattrs,
@@ -29,18 +30,18 @@ type Place = (usize, NodeId);
 /// Puts trees over each other, the lowest first. Whiteouts and opaque directories of overlayfs hide
 /// what lower trees have, and are not in the result. A hard link leads to the file that the layers
 /// below show: whiteouts of its own layer do not hide it. `implied` describes directories that no
-/// layer does, and the notes count them.
+/// layer does, and the notes count them. They name links that a directory replaces, too.
 ///
 /// Errors: `Limit` for directories within each other; `Corrupt` for a hard link without a file.
 pub fn stack(layers: Vec<Loaded>, implied: Meta, limits: Limits) -> Result<Loaded> {
     let (trees, contents, notes) = joined(layers)?;
-    let (tree, count) = Stack::new(&trees, implied, limits)?.build()?;
-    Ok(Loaded { tree, contents, notes: Notes { implied: count, ..notes } })
+    let (tree, Found { implied, replaced_links }) = Stack::new(&trees, implied, limits)?.build()?;
+    Ok(Loaded { tree, contents, notes: Notes { implied, replaced_links, ..notes } })
 }
 
 /// Directories of layers so far, each layer laid over those before it.
 pub struct LowerDirs {
-    /// Nothing but directories.
+    /// Nothing but directories and symbolic links.
     tree: Tree,
     implied: Meta,
     limits: Limits,
@@ -55,7 +56,7 @@ impl LowerDirs {
     }
 
     /// Lays a layer over those before, and describes its directories that have the metadata
-    /// [`OF_LOWER_LAYER`] as the layers so far show them. Notes count those that no layer describes.
+    /// [`OF_LOWER_LAYER`] as the layers so far show them. Notes are those of [`stack`].
     ///
     /// Errors: `Limit` for directories within each other.
     pub fn describe(&mut self, layer: Loaded) -> Result<Loaded> {
@@ -63,16 +64,20 @@ impl LowerDirs {
         let mut marks = Rewrite::new(&layer.tree);
         let mut walk = layer.tree.walk();
         while let Some((path, id)) = walk.next() {
-            match layer.tree.node(id).is_dir() {
-                true => marks.keep(path, id, Xattrs::clone)?,
-                false => marks.add(path, WHITEOUT_DEVICE, Meta::default(), Xattrs::new())?,
+            let node = layer.tree.node(id);
+            match node.kind {
+                NodeKind::Directory => marks.keep(path, id, Xattrs::clone)?,
+                NodeKind::Symlink(_) if node.meta != LINK_BELOW => marks.keep(path, id, Xattrs::clone)?,
+                _ => marks.add(path, WHITEOUT_DEVICE, Meta::default(), Xattrs::new())?,
             }
         }
         let below = std::mem::replace(&mut self.tree, undescribed()?);
         let trees = [(below, 0), (marks.finish()?, 0)];
-        self.tree = Stack::new(&trees, OF_LOWER_LAYER, self.limits)?.build()?.0;
+        let (below, found) = Stack::new(&trees, OF_LOWER_LAYER, self.limits)?.build()?;
+        self.tree = below;
         let (tree, implied) = self.described(&layer.tree)?;
-        Ok(Loaded { tree, notes: Notes { implied, ..layer.notes }, contents: layer.contents })
+        let notes = Notes { implied, replaced_links: found.replaced_links, ..layer.notes };
+        Ok(Loaded { tree, notes, contents: layer.contents })
     }
 
     fn described(&self, layer: &Tree) -> Result<(Tree, u64)> {
@@ -126,7 +131,7 @@ pub fn with_linked_files(layers: Vec<Loaded>, limits: Limits) -> Result<Loaded> 
             Some(first) => rewrite.link(path, first.clone())?,
             None => {
                 copies.insert(place, path.clone());
-                let xattrs = without_marks(stack.xattrs(place));
+                let xattrs = without_marks(stack.xattrs(place).clone());
                 rewrite.add(path, stack.kind(place), stack.node(place).meta, xattrs)?;
             }
         }
@@ -174,8 +179,9 @@ struct Stack<'a> {
     trees: &'a [(Tree, u64)],
     limits: Limits,
     builder: TreeBuilder,
-    /// Metadata of directories that no layer describes, and their number.
-    implied: (Meta, u64),
+    /// Metadata of directories that no layer describes.
+    implied: Meta,
+    found: Found,
     /// Nodes with several names that are in the result.
     links: HashMap<Place, BuildId>,
     /// Files that hard links to lower layers lead to.
@@ -184,9 +190,18 @@ struct Stack<'a> {
     targets: HashSet<Place>,
 }
 
+/// What has to be told of a result.
+#[derive(Default)]
+struct Found {
+    /// Directories that no layer describes.
+    implied: u64,
+    replaced_links: Vec<ImagePath>,
+}
+
 /// Directory of the result whose entries are still to come.
 struct Open {
     build: BuildId,
+    path: ImagePath,
     /// Directories that come together, the lowest first.
     dirs: Vec<Place>,
     depth: u64,
@@ -197,8 +212,8 @@ impl<'a> Stack<'a> {
     fn new(trees: &'a [(Tree, u64)], implied: Meta, limits: Limits) -> Result<Self> {
         let builder = TreeBuilder::new(implied);
         let (links, linked, targets) = (HashMap::new(), HashMap::new(), HashSet::new());
-        let implied = (implied, 0);
-        let mut stack = Stack { trees, limits, builder, implied, links, linked, targets };
+        let found = Found::default();
+        let mut stack = Stack { trees, limits, builder, implied, found, links, linked, targets };
         for (layer, (tree, _)) in trees.iter().enumerate() {
             for (id, node) in tree.nodes() {
                 let Some(target) = link_below(node) else { continue };
@@ -260,19 +275,19 @@ impl<'a> Stack<'a> {
         (0..count).map(|layer| (layer, NodeId::ROOT)).collect()
     }
 
-    /// Returns the tree, and the number of directories that no layer describes.
-    fn build(mut self) -> Result<(Tree, u64)> {
+    fn build(mut self) -> Result<(Tree, Found)> {
         let found = self.roots(self.trees.len());
         let roots = self.visible(&found).to_vec();
         if let Some((meta, xattrs)) = self.description(&found) {
             self.builder.describe(BuildId::ROOT, meta, xattrs);
         }
-        let mut open = vec![Open { build: BuildId::ROOT, dirs: roots, depth: 1 }];
+        let root = ImagePath::root();
+        let mut open = vec![Open { build: BuildId::ROOT, path: root, dirs: roots, depth: 1 }];
         while let Some(dir) = open.pop() {
             self.limits.check("layers", Limit::Depth, dir.depth)?;
             self.fill(&dir, &mut open)?;
         }
-        Ok((self.builder.finish()?, self.implied.1))
+        Ok((self.builder.finish()?, self.found))
     }
 
     fn node(&self, (layer, id): Place) -> &Node {
@@ -301,13 +316,31 @@ impl<'a> Stack<'a> {
                 continue;
             }
             let dirs = visible.to_vec();
+            let path = dir.path.join(checked);
+            if self.replaces_link(&found) {
+                self.found.replaced_links.push(path.clone());
+            }
             let described = self.description(&found);
-            self.implied.1 += u64::from(described.is_none());
-            let (meta, xattrs) = described.unwrap_or((self.implied.0, Xattrs::new()));
+            self.found.implied += u64::from(described.is_none());
+            let (meta, xattrs) = described.unwrap_or((self.implied, Xattrs::new()));
             let build = self.builder.add_child(dir.build, checked, NodeKind::Directory, meta, xattrs);
-            open.push(Open { build, dirs, depth: dir.depth.saturating_add(1) });
+            open.push(Open { build, path, dirs, depth: dir.depth.saturating_add(1) });
         }
         Ok(())
+    }
+
+    /// True for directories over a symbolic link, which no mark tells to hide.
+    fn replaces_link(&self, found: &[Place]) -> bool {
+        let (links, dirs) = match found.iter().rposition(|place| !self.node(*place).is_dir()) {
+            Some(at) => found.split_at(at + 1),
+            None => return false,
+        };
+        let is_link = |place: &Place| {
+            let node = self.node(*place);
+            matches!(node.kind, NodeKind::Symlink(_)) && node.meta != LINK_BELOW
+        };
+        let is_opaque = |place: &Place| is_opaque(self.xattrs(*place));
+        links.last().is_some_and(is_link) && !dirs.iter().any(is_opaque)
     }
 
     /// Leaves what no layer above hides: directories that come together, one of anything else, or
@@ -323,7 +356,7 @@ impl<'a> Stack<'a> {
         }
         let hides = |place: &Place| {
             let node = self.node(*place);
-            !node.is_dir() || is_opaque_dir(self.xattrs(*place))
+            !node.is_dir() || is_opaque(self.xattrs(*place))
         };
         match found.iter().rposition(hides) {
             Some(at) if self.node(found[at]).is_dir() => &found[at..],
@@ -337,7 +370,7 @@ impl<'a> Stack<'a> {
     fn description(&self, found: &[Place]) -> Option<(Meta, Xattrs)> {
         let dirs = found.iter().rev().take_while(|place| self.node(**place).is_dir());
         let mut described = dirs.filter(|place| self.node(**place).meta != OF_LOWER_LAYER);
-        described.next().map(|&place| (self.node(place).meta, without_marks(self.xattrs(place))))
+        described.next().map(|&place| (self.node(place).meta, without_marks(self.xattrs(place).clone())))
     }
 
     fn kind(&self, place: Place) -> NodeKind {
@@ -359,7 +392,7 @@ impl<'a> Stack<'a> {
         let node = self.node(place);
         let (is_linked, meta) = (node.links > 1 || self.targets.contains(&place), node.meta);
         let kind = self.kind(place);
-        let xattrs = without_marks(self.xattrs(place));
+        let xattrs = without_marks(self.xattrs(place).clone());
         let build = self.builder.add_child(parent, name, kind, meta, xattrs);
         if is_linked {
             self.links.insert(place, build);
@@ -495,6 +528,12 @@ mod tests {
             let modes = dirs.map(|(id, node)| format!("{} {:o}", layer.tree.path(id), node.meta.mode));
             found.push((layer.notes.implied, modes.skip(1).collect::<Vec<_>>().join(", ")));
         }
+        let link = LowerDirs::new(Meta::default(), Limits::default()).and_then(|mut below| {
+            below.describe(layer(1, &["l@d", "m@d", "n@d"]))?;
+            below.describe(layer(2, &["l/?", "l/x", "m/!", "n="]))
+        });
+        let replaced = link.unwrap().notes.replaced_links;
+        assert_eq!(replaced.iter().map(ToString::to_string).collect::<Vec<_>>(), ["l"]);
         assert_eq!(found[1], (2, "d 701, d/e 701, n 755, n/m 755".into()));
         assert_eq!(found[2], (1, "d 701, d/e 701, f 755".into()));
         assert_eq!(found[3], (2, "g 755, n 704, n/m 755".into()));

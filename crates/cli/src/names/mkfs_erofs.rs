@@ -6,7 +6,7 @@ use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
 use super::teller::{Form, Teller};
 use super::{block_list, digests, hints, sources, trees, usage, when};
 use crate::out::Outcome;
-use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file};
+use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file, with_origins};
 use packfs::{
     DeviceNumber, Error, ImagePath, Implied, MadeAt, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
     ResultExt, Source, Timestamp,
@@ -502,6 +502,7 @@ impl Job {
         let config = sources::FsConfig::of(given, "--fs-config-file", "--mount-point")?;
         let has_labels = given.has("--file-contexts");
         let strips = given.last("--ovlfs-strip").is_some_and(|value| value != "0");
+        let loaded = Loaded { tree: with_origins(loaded.tree)?, ..loaded };
         let loaded = trees::edited(loaded, !given.has("--hard-dereference"), |path, node, edit| {
             config.apply(path, edit);
             let owner = &mut edit.meta.owner;

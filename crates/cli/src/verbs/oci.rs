@@ -5,10 +5,10 @@ use crate::args::{LimitArgs, OciArgs, parse_option};
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
-use packfs::oci::{ErofsMedia, LayerEncoding, OciPlace, OciReport};
+use packfs::oci::{ErofsMedia, ImageConfig, LayerEncoding, OciPlace, OciReport, place_of};
 use packfs::remote::RemoteOptions;
 use packfs::source::Shape;
-use packfs::{Error, PackOptions, Progress, Result, Timestamp, shown_place};
+use packfs::{Error, Limits, PackOptions, Progress, Result, ResultExt, Timestamp, shown_place};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,9 @@ enum Action {
         /// TARGET is oci://REGISTRY/NAME[:TAG] or oci-layout:DIR[:TAG].
         #[arg(value_name = "IMAGE", required = true, num_args = 2..)]
         paths: Vec<PathBuf>,
+
+        #[command(flatten)]
+        config: Box<ConfigArgs>,
 
         #[command(flatten)]
         common: Common,
@@ -77,6 +80,82 @@ enum Action {
     },
 }
 
+/// Configuration of an image that is pushed.
+#[derive(clap::Args)]
+struct ConfigArgs {
+    /// Begin with the configuration in FILE
+    ///
+    /// JSON of the OCI image specification. The layers in it are replaced, and its history is left
+    /// out. Options below change it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Begin with the configuration of another image
+    ///
+    /// REF is oci://REGISTRY/NAME, oci-layout:DIR, or oci-archive:FILE, as for convert.
+    #[arg(long, value_name = "REF", conflicts_with = "config")]
+    like: Option<PathBuf>,
+
+    /// Set the program to run, as '["/bin/sh","-c"]'
+    ///
+    /// A JSON list, or one word.
+    #[arg(long, value_name = "WORDS", value_parser = words)]
+    entrypoint: Option<Words>,
+
+    /// Set the arguments of the program, or the program, as '["nginx","-g"]'
+    ///
+    /// A JSON list, or one word.
+    #[arg(long, value_name = "WORDS", value_parser = words)]
+    cmd: Option<Words>,
+
+    /// Set a variable of the environment
+    ///
+    /// May be given several times.
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<String>,
+
+    /// Set the user, and with :GROUP the group, that the program runs as
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
+
+    /// Set the directory that the program starts in
+    #[arg(long, value_name = "DIR")]
+    workdir: Option<String>,
+
+    /// Set a label
+    ///
+    /// May be given several times.
+    #[arg(long, value_name = "NAME=VALUE")]
+    label: Vec<String>,
+}
+
+/// Words of a program to run.
+#[derive(Clone)]
+struct Words(Vec<String>);
+
+fn words(text: &str) -> Result<Words, String> {
+    packfs::oci::words(text).map(Words).map_err(|error| error.to_string())
+}
+
+impl ConfigArgs {
+    fn config(&self) -> Result<ImageConfig> {
+        let read = |path: &PathBuf| std::fs::read(path).or_io(|| format!("cannot read {path:?}"));
+        let place = |path: &PathBuf| {
+            place_of(path, Limits::default())?.ok_or_else(|| none(path, "take the configuration of"))
+        };
+        Ok(ImageConfig {
+            base: self.config.as_ref().map(read).transpose()?,
+            like: self.like.as_ref().map(place).transpose()?,
+            entrypoint: self.entrypoint.as_ref().map(|words| words.0.clone()),
+            cmd: self.cmd.as_ref().map(|words| words.0.clone()),
+            env: self.env.clone(),
+            user: self.user.clone(),
+            workdir: self.workdir.clone(),
+            labels: self.label.clone(),
+        })
+    }
+}
+
 /// Options of both.
 #[derive(clap::Args)]
 struct Common {
@@ -113,6 +192,8 @@ const EXAMPLES: &str = "\
 Examples:
   packfs oci push root.erofs oci://localhost:5000/root:v1
   packfs oci push base.erofs app.erofs oci-layout:app:v1
+  packfs oci push root.erofs oci-layout:app --cmd /bin/app --env MODE=prod
+  packfs oci push new.erofs oci-layout:app:v2 --like oci-layout:app:v1
   packfs oci push --zstd root.erofs oci://localhost:5000/root:small
   packfs oci convert oci://docker.io/debian:12 oci-layout:debian:12
   packfs oci convert --all-platforms oci://docker.io/debian:12 oci-layout:all:12
@@ -124,19 +205,19 @@ impl Opts {
     /// Pushes or converts.
     pub fn run(self) -> Outcome {
         match self.action {
-            Action::Push { mut paths, common } => {
+            Action::Push { mut paths, config, common } => {
                 // The parser sees to it that there is one.
                 let target = paths.pop().unwrap_or_default();
                 common.run(&target, |bars| {
                     let push = packfs::oci::push(&paths, target_of(&target)?);
                     let push = push.media(common.media()).encoding(common.encoding());
-                    let push = push.jobs(common.answering.work.jobs());
+                    let push = push.jobs(common.answering.work.jobs()).config(config.config()?);
                     push.remote(common.remote()).run(bars)
                 })
             }
             Action::Convert { source, target, codec, options, all_platforms, limits, common } => {
                 common.run(&target, |bars| {
-                    let from = OciPlace::of(&source)?.ok_or_else(|| none(&source, "convert"))?;
+                    let from = place_of(&source, limits.limits())?.ok_or_else(|| none(&source, "convert"))?;
                     let convert = packfs::oci::convert(from, target_of(&target)?);
                     let convert = convert.all_platforms(all_platforms).encoding(common.encoding());
                     let mtime_max = source_date_epoch()?.map(Timestamp::from_seconds);

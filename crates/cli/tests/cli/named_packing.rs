@@ -67,16 +67,18 @@ fn directories_without_a_member_are_those_of_the_default_options() {
             .collect()
     };
     for (name, line) in [
-        ("sqfstar", "-default-uid 3 -default-gid 4 -default-mode 0711 OUT"),
-        ("mksquashfs", "- OUT -tar -noappend -default-uid 3 -default-gid 4 -default-mode 0711"),
+        ("sqfstar", "-default-uid 3 -default-gid 4 -default-mode 0711 -all-time 9 -root-time 9 OUT"),
+        (
+            "mksquashfs",
+            "- OUT -tar -noappend -default-uid 3 -default-gid 4 -default-mode 0711 -all-time 9 -root-time 9",
+        ),
     ] {
         let run = names.ours_with(name, &words(&line.replace("OUT", "ours.img")), Some(&tar));
         assert_eq!((run.code, &*run.stderr), (Some(0), ""));
         let rows = rows("ours.img");
         assert!(rows.len() == 3 && rows.iter().all(|row| row.starts_with("drwx--x--x3/4")), "{rows:?}");
         if let Some(peer) = peer_since(name, "4.7") {
-            let line = format!("{line} -all-time 9 -root-time 9");
-            names.same_image(&peer, name, &line, Some(&tar));
+            names.same_image(&peer, name, line, Some(&tar));
         }
     }
     let line = "-q -f -d uid=5,gid=6,mode=0700,mtime=99 OUT";

@@ -172,12 +172,14 @@ impl Convert {
                 _ => {
                     let loaded = dirs.describe(self.loaded(&image.layers[..=index], progress)?)?;
                     notes.implied += loaded.notes.implied;
+                    notes.replaced_links.extend(loaded.notes.replaced_links.iter().cloned());
                     self.add_packed(layer, loaded, &mut layers, progress)?;
                 }
             }
         }
         warn_of_silence(&notes, progress);
-        let config = with_layers(&image.config, &layers.diff_ids)?;
+        let wrong = |_| Error::corrupt("configuration of the image", "it is no JSON");
+        let config = with_layers(serde_json::from_slice(&image.config).map_err(wrong)?, &layers.diff_ids)?;
         layers.finish(config.as_bytes(), image.annotations, report)
     }
 
@@ -221,9 +223,8 @@ impl Convert {
 }
 
 /// Replaces the digests of layers in a configuration, and says that it needs EROFS.
-fn with_layers(config: &[u8], diff_ids: &[Digest]) -> Result<String> {
+pub(super) fn with_layers(mut config: Value, diff_ids: &[Digest]) -> Result<String> {
     let wrong = || Error::corrupt("configuration of the image", "it is no JSON object");
-    let mut config: Value = serde_json::from_slice(config).map_err(|_| wrong())?;
     let object = config.as_object_mut().ok_or_else(wrong)?;
     object.insert("rootfs".into(), serde_json::json!({ "type": "layers", "diff_ids": diff_ids }));
     let features = object.entry("os.features").or_insert_with(|| Value::Array(Vec::new()));
@@ -242,16 +243,16 @@ mod tests {
     #[test]
     fn a_configuration_keeps_all_but_its_layers() {
         let id = Digest::of(b"");
-        let config =
-            br#"{"os":"linux","config":{"Cmd":["sh"]},"rootfs":{"type":"layers","diff_ids":[]},"x":[1]}"#;
+        let config = serde_json::json!({"os": "linux", "config": {"Cmd": ["sh"]},
+            "rootfs": {"type": "layers", "diff_ids": []}, "x": [1]});
         let found: Value =
             serde_json::from_str(&with_layers(config, std::slice::from_ref(&id)).unwrap()).unwrap();
         assert_eq!(found["config"]["Cmd"][0], "sh");
         assert_eq!(found["x"][0], 1);
         assert_eq!(found["rootfs"]["diff_ids"][0], id.to_string());
         assert_eq!(found["os.features"], serde_json::json!(["erofs"]));
-        let again = with_layers(found.to_string().as_bytes(), &[id]).unwrap();
+        let again = with_layers(found.clone(), &[id]).unwrap();
         assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), found);
-        assert!(with_layers(b"[]", &[]).is_err());
+        assert!(with_layers(serde_json::json!([]), &[]).is_err());
     }
 }

@@ -1,10 +1,10 @@
 //! Layers as trees: verified, decoded, and put over each other.
 
-use super::open::image;
+use super::open::{image, place_of};
 use crate::OpenOptions;
 use packfs_core::{Contents, Error, FileImage, Image, ImageReader, Progress, Result, ResultExt};
 use packfs_remote::RemoteOptions;
-use packfs_remote::oci::{Digest, LayerKind, OciLayer, OciPlace, Verified};
+use packfs_remote::oci::{Digest, LayerKind, OciLayer, Verified};
 use packfs_source::{Loaded, Notes, OF_LOWER_LAYER, Shape, TarInput, Whiteouts, stack};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) fn load(
     shape: &Shape,
     progress: &dyn Progress,
 ) -> Result<Loaded> {
-    let place = OciPlace::of(path)?;
+    let place = place_of(path, opening.own_limits())?;
     let place = place.ok_or_else(|| Error::failed(format!("cannot open {path:?}: it is no OCI image")))?;
     let remote = once(&opening.remote);
     let image = image(&place, &remote, opening.own_limits(), false, progress)?;
@@ -32,6 +32,7 @@ pub(crate) fn load(
     let stacked = stack(trees, shape.implied.meta(shape.mtime_max), opening.own_limits())?;
     let mut loaded = packfs_source::shape_tree(&stacked.tree, stacked.contents, shape)?;
     loaded.notes.implied = stacked.notes.implied;
+    loaded.notes.replaced_links = stacked.notes.replaced_links;
     Ok(loaded)
 }
 

@@ -2,6 +2,7 @@
 
 mod chunk_index;
 mod chunks;
+mod config;
 mod convert;
 mod encode;
 mod layers;
@@ -9,8 +10,10 @@ mod merged;
 mod open;
 mod push;
 
+pub use config::{ImageConfig, words};
 pub use convert::{Convert, convert};
 pub use encode::LayerEncoding;
 pub(crate) use layers::load;
+pub use open::place_of;
 pub use packfs_remote::oci::{Descriptor, Digest, ErofsMedia, OciOptions, OciPlace, Platform};
 pub use push::{OciReport, Push, push};

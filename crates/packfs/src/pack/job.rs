@@ -108,6 +108,15 @@ pub(crate) fn warn_of_silence(notes: &Notes, progress: &dyn Progress) {
             notes.implied
         ));
     }
+    if let [links @ .., last] = &notes.replaced_links[..] {
+        let mut names: Vec<String> = links.iter().take(3).map(|path| format!("{path:?}")).collect();
+        names.push(if links.len() > 3 { "others".to_owned() } else { format!("{last:?}") });
+        progress.warn(&format!(
+            "directories of upper layers replace symbolic links of lower ones, as in overlayfs, where Docker \
+             and containerd follow some: {}",
+            names.join(", ")
+        ));
+    }
     if notes.kept_marks > 0 {
         let count = notes.kept_marks;
         let names_are =

@@ -148,7 +148,7 @@ impl Registry {
             }
         }
         let bytes = self.fetched_manifest(&object, pin)?;
-        if let Some(dir) = options.cache_dir.as_deref().filter(|_| options.cache_len > 0) {
+        if let Some(dir) = options.cache() {
             let (identity, tag) = (object.origin.identity(), validator(&bytes));
             Entry::put(dir, &identity, &self.shown, tag, &bytes, options.cache_len);
         }
@@ -157,7 +157,7 @@ impl Registry {
 
     fn cached_manifest(&self, identity: &str, pin: &Pin) -> Option<Vec<u8>> {
         let limit = self.options.cache_len;
-        let dir = self.options.cache_dir.as_deref().filter(|_| limit > 0)?;
+        let dir = self.options.cache()?;
         let (version, entry) = Entry::newest(dir, identity, limit)?;
         let bytes = entry.all(JSON_LEN_MAX)?;
         // A digest vouches for more than the checksums of blocks.

@@ -148,7 +148,7 @@ pub struct Unnamed {
 }
 
 /// Copies an image to a file, and compares its digest.
-fn copy(image: &dyn Image, digest: &Digest, file: &mut std::fs::File, progress: &dyn Progress) -> Result<()> {
+fn copy(image: &dyn Image, digest: &Digest, mut file: &std::fs::File, progress: &dyn Progress) -> Result<()> {
     let (mut hashing, mut at, mut part) = (digest.hashing(), 0_u64, vec![0; PART_LEN]);
     while at < image.len() {
         if progress.cancelled() {

@@ -12,6 +12,7 @@ mod compression;
 mod contents;
 mod header;
 mod ids;
+mod image_archive;
 mod input;
 mod lists;
 mod member;
@@ -21,6 +22,7 @@ mod spooled;
 
 pub use compression::{Compression, compression_of};
 pub use header::{is_empty_tar, looks_like_tar};
+pub use image_archive::holds_container_image;
 pub use spooled::{decoded_beginning, decoded_file, decoded_stream};
 
 use crate::Loaded;
