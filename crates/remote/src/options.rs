@@ -128,3 +128,35 @@ impl Default for TimeLimits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_cache_that_others_can_change_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("cache");
+        let options = |dir: &Path| RemoteOptions {
+            cache_dir: Some(dir.into()),
+            ..RemoteOptions::new(Environment::of([]))
+        };
+        assert_eq!((options(&dir).cache(), options(&dir).cache_warning()), (Some(&*dir), None));
+        std::fs::create_dir(&dir).unwrap();
+        for (mode, is_used) in [(0o700, true), (0o755, true), (0o770, false), (0o1777, false)] {
+            std::fs::set_permissions(&dir, PermissionsExt::from_mode(mode)).unwrap();
+            assert_eq!(options(&dir).cache().is_some(), is_used, "{mode:o}");
+            assert_eq!(options(&dir).cache_warning().is_none(), is_used, "{mode:o}");
+        }
+        std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o700)).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&dir, &link).unwrap();
+        assert!(options(&link).cache_warning().unwrap().contains("symbolic link"));
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&dir, Some(1), None).unwrap();
+            assert!(options(&dir).cache_warning().unwrap().contains("another user"));
+        }
+        assert!(RemoteOptions { cache_len: 0, ..options(&dir) }.cache_warning().is_none());
+    }
+}

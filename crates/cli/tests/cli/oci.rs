@@ -180,11 +180,52 @@ fn a_pushed_image_has_the_configuration_of_a_file_or_of_another_image() {
 }
 
 #[test]
+fn images_are_listed_and_pulled_as_they_are() {
+    let fixture = made(&layers());
+    write(&fixture.path("arm"), &[Layer::tar("+gzip", &[("arm", "arm")])]);
+    std::fs::create_dir(fixture.path("index")).unwrap();
+    index_of(&fixture, "index", &[("layout", "linux/amd64"), ("arm", "linux/arm64")]);
+    let rows = fixture.run(["oci", "ls", "--json", "oci-layout:index"]).json();
+    let platforms: Vec<&str> =
+        rows.as_array().unwrap().iter().map(|row| row["platform"].as_str().unwrap()).collect();
+    assert_eq!(platforms, ["linux/amd64", "linux/arm64"]);
+    // One platform, all of them, and archives that other programs read.
+    fixture.run(["oci", "pull", "oci-layout:layout", "oci-layout:copy:v1", "-q"]).done();
+    assert_eq!(manifest(&fixture.path("copy")), manifest(&fixture.path("layout")));
+    let listed_copy = fixture.run(["oci", "ls", "copy"]);
+    assert!(listed_copy.done().text().starts_with("v1  -  sha256:"), "{}", listed_copy.text());
+    fixture.run(["oci", "pull", "--all-platforms", "oci-layout:index", "oci-layout:all", "-q"]).done();
+    assert_eq!(manifest(&fixture.path("all")), manifest(&fixture.path("index")));
+    let arm = ["oci", "pull", "oci-layout:index", "oci-layout:one", "-q", "--platform", "linux/arm64"];
+    fixture.run(arm).done();
+    assert_eq!(manifest(&fixture.path("one")), manifest(&fixture.path("arm")));
+    for (kind, file) in [("docker-archive", "d.tar"), ("oci-archive", "o.tar")] {
+        let target = format!("{kind}:{file}:local/box:v1");
+        fixture.run(["oci", "pull", "oci-layout:layout", &target, "-q"]).done();
+        fixture.run(["pack", &target, "all.erofs", "-q"]).done();
+        assert_eq!(listed(&fixture, "all.erofs"), MERGED);
+        let names = fixture.run(["oci", "ls", file]);
+        assert!(names.done().text().starts_with("v1"), "{}", names.text());
+        let listing =
+            std::process::Command::new("tar").args(["tf", file]).current_dir(fixture.path("")).output();
+        let listing = String::from_utf8(listing.unwrap().stdout).unwrap();
+        assert!(listing.contains("manifest.json\n") && listing.contains("oci-layout\n"), "{listing}");
+    }
+    fixture.run(["oci", "ls", "oci-layout:copy:v2"]).failed(1, &["v1"]);
+    fixture.run(["oci", "ls", "none"]).failed(2, &["no OCI image"]);
+    // Blobs are compared with their digests.
+    let blob = format!("layout/{}", Digest::of(&layers()[0].blob).blob_path());
+    let mut bytes = fixture.bytes(&blob);
+    bytes[9] ^= 1;
+    std::fs::write(fixture.path(&blob), bytes).unwrap();
+    fixture.run(["oci", "pull", "oci-layout:layout", "oci-layout:bad", "-q"]).failed(3, &["its digest is"]);
+}
+
+#[test]
 fn archives_of_docker_save_are_recognized() {
     let layers = layers();
     let fixture = made(&layers);
-    let config =
-        files(&layers).into_iter().find(|(_, bytes)| bytes.starts_with(b"{\"architecture\"")).unwrap().1;
+    let config = files(&layers).into_iter().find(|(_, bytes)| bytes.starts_with(b"{\"os\"")).unwrap().1;
     std::fs::create_dir(fixture.path("saved")).unwrap();
     std::fs::write(fixture.path("saved/config.json"), config).unwrap();
     let names: Vec<String> = (0..layers.len()).map(|index| format!("{index}/layer.tar")).collect();

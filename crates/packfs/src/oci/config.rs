@@ -3,7 +3,7 @@
 use super::open::image;
 use packfs_core::{Error, Limits, Progress, Result};
 use packfs_remote::RemoteOptions;
-use packfs_remote::oci::{OciPlace, Platform};
+use packfs_remote::oci::{EROFS, OciPlace, Platform};
 use serde_json::{Map, Value, json};
 
 /// Configuration of an image: one to begin with, and what programs that run the image look at.
@@ -37,17 +37,19 @@ impl ImageConfig {
         limits: Limits,
         progress: &dyn Progress,
     ) -> Result<Value> {
-        let bytes = match (&self.base, &self.like) {
-            (Some(bytes), _) => bytes.clone(),
-            (None, Some(place)) => image(place, remote, limits, false, progress)?.config,
-            (None, None) => b"{}".to_vec(),
+        let parsed = |bytes: &[u8]| serde_json::from_slice(bytes).map_err(|_| wrong("it is no JSON"));
+        let mut config: Value = match (&self.base, &self.like) {
+            (Some(bytes), _) => parsed(bytes)?,
+            (None, Some(place)) => parsed(&image(place, remote, limits, false, progress)?.config)?,
+            (None, None) => empty(&remote.oci.platform.clone().unwrap_or_else(Platform::of_machine)),
         };
-        let mut config: Value = serde_json::from_slice(&bytes).map_err(|_| wrong("it is no JSON"))?;
         let object = config.as_object_mut().ok_or_else(|| wrong("it is no JSON object"))?;
         // Of other layers.
         object.remove("history");
-        if remote.oci.platform.is_some() || !object.contains_key("os") {
-            put_platform(object, &remote.oci.platform.clone().unwrap_or_else(Platform::of_machine));
+        match &remote.oci.platform {
+            Some(platform) if self.base.is_some() || self.like.is_some() => put_platform(object, platform),
+            None if !object.contains_key("os") => put_platform(object, &Platform::of_machine()),
+            _ => {}
         }
         let run = object.entry("config").or_insert_with(|| json!({}));
         if run.is_null() {
@@ -103,6 +105,21 @@ pub fn words(text: &str) -> Result<Vec<String>> {
         false if text.contains(char::is_whitespace) => Err(wrong()),
         false => Ok(vec![text.to_owned()]),
     }
+}
+
+/// Returns the configuration of an image that nothing is known of.
+fn empty(platform: &Platform) -> Value {
+    let mut config = json!({
+        "architecture": platform.architecture,
+        "os": platform.os,
+        "os.features": [EROFS],
+        "config": {},
+        "rootfs": {},
+    });
+    if let (Some(object), Some(variant)) = (config.as_object_mut(), &platform.variant) {
+        object.insert("variant".into(), variant.as_str().into());
+    }
+    config
 }
 
 fn put_platform(object: &mut Map<String, Value>, platform: &Platform) {

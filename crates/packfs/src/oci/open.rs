@@ -8,7 +8,9 @@ use packfs_core::{Error, Image, Limits, Progress, Result, Silent, shown_place};
 use packfs_format::{Opening, Volume};
 use packfs_read::CountedImage;
 use packfs_remote::RemoteOptions;
-use packfs_remote::oci::{ArchivePlace, EROFS, LayerKind, OciImage, OciImages, OciLayer, OciPlace};
+use packfs_remote::oci::{
+    ArchivePlace, BlobFiles, EROFS, LayerKind, OciImage, OciImages, OciLayer, OciPlace,
+};
 use packfs_source::{Shape, TarInput};
 use std::path::Path;
 use std::sync::Arc;
@@ -166,7 +168,18 @@ pub(super) fn images(
     progress: &dyn Progress,
 ) -> Result<OciImages> {
     let OciPlace::Archive(archive) = place else { return OciImages::find(place, remote) };
+    OciImages::in_files(archive_files(archive, limits, progress)?, archive.pin.as_ref())
+}
+
+/// Looks through an archive.
+///
+/// Errors: those of tar archives.
+pub(super) fn archive_files(
+    archive: &ArchivePlace,
+    limits: Limits,
+    progress: &dyn Progress,
+) -> Result<Arc<dyn BlobFiles>> {
     let input = TarInput::File(archive.path.clone());
     let loaded = packfs_source::load_tar_within(input, &Shape::default(), limits, progress)?;
-    OciImages::in_archive(archive, loaded.tree, loaded.contents)
+    Ok(packfs_remote::oci::archive_files(&archive.path, loaded.tree, loaded.contents))
 }

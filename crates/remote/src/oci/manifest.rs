@@ -211,6 +211,11 @@ impl Document {
     }
 }
 
+/// Returns the media type that a document names itself.
+pub(crate) fn media_type_of(bytes: &[u8]) -> Option<String> {
+    serde_json::from_slice::<Raw>(bytes).ok()?.media_type
+}
+
 /// Returns the error for an index with more manifests than are allowed.
 pub(crate) fn check_manifests(count: usize, name: &str) -> Result<()> {
     match count > MANIFESTS_MAX {

@@ -70,17 +70,27 @@ impl OciTarget {
         if image.len() != descriptor.size {
             return Err(Error::failed(format!("{}: its length changed", image.name())));
         }
+        if self.has_blob(descriptor)? {
+            return Ok(false);
+        }
         match &self.to {
-            To::Registry(registry) if registry.has_blob(&descriptor.digest)? => Ok(false),
             To::Registry(registry) => registry.put_blob(descriptor, image, progress).map(|()| true),
             To::Layout(writer) => {
                 let path = descriptor.digest.blob_path();
-                let is_there =
-                    std::fs::metadata(writer.path(&path)).is_ok_and(|it| it.len() == descriptor.size);
-                if is_there {
-                    return Ok(false);
-                }
                 writer.put(&path, |file| copy(image, &descriptor.digest, file, progress)).map(|()| true)
+            }
+        }
+    }
+
+    /// True if a blob is there already.
+    ///
+    /// Errors: `Failed`, `Io`.
+    pub(super) fn has_blob(&self, descriptor: &Descriptor) -> Result<bool> {
+        match &self.to {
+            To::Registry(registry) => registry.has_blob(&descriptor.digest),
+            To::Layout(writer) => {
+                let found = std::fs::metadata(writer.path(&descriptor.digest.blob_path()));
+                Ok(found.is_ok_and(|it| it.len() == descriptor.size))
             }
         }
     }
@@ -105,12 +115,16 @@ impl OciTarget {
     pub fn put_index(&self, images: Vec<Unnamed>, annotations: BTreeMap<String, String>) -> Result<Digest> {
         let mut manifests = Vec::with_capacity(images.len());
         for image in images {
-            let digest = image.descriptor.digest.to_string();
-            self.put_document(&image.descriptor, &image.bytes, &digest)?;
+            self.put_unnamed(&image)?;
             manifests.push(image.descriptor);
         }
         let bytes = to_json(&Index::new(manifests, annotations))?;
         self.put_named(Unnamed { descriptor: Descriptor::of(INDEX, &bytes), bytes })
+    }
+
+    /// Stores a manifest or index that another one names.
+    pub(super) fn put_unnamed(&self, image: &Unnamed) -> Result<()> {
+        self.put_document(&image.descriptor, &image.bytes, &image.descriptor.digest.to_string())
     }
 
     /// Stores a manifest, and gives the image its tag. Returns its digest.
@@ -144,7 +158,7 @@ impl OciTarget {
 pub struct Unnamed {
     /// Its description, to which an index adds the platform.
     pub descriptor: Descriptor,
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// Copies an image to a file, and compares its digest.
