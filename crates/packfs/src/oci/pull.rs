@@ -47,7 +47,7 @@ impl Pull {
     /// Errors: those of the source and of the target.
     pub fn run(&self, progress: &dyn Progress) -> Result<OciReport> {
         let OciPlace::Archive(ArchivePlace { path, pin }) = &self.target else {
-            return self.copied(&self.target, progress);
+            return self.copied(&self.target, None, progress);
         };
         let beside = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let beside = beside.unwrap_or(Path::new("."));
@@ -57,7 +57,8 @@ impl Pull {
         // Tags of layouts have no slash, names in archives have.
         let tag = name.as_deref().map(|name| name.rsplit(['/', ':']).next().unwrap_or(name));
         let pin = tag.map(|tag| Pin::Tag(tag.to_owned()));
-        let report = self.copied(&OciPlace::Layout { dir: folder.path().into(), pin }, progress)?;
+        let report =
+            self.copied(&OciPlace::Layout { dir: folder.path().into(), pin }, name.clone(), progress)?;
         if let Some(list) = saved_list(folder.path(), name.as_deref())? {
             std::fs::write(folder.path().join("manifest.json"), list)
                 .or_io(|| "cannot write manifest.json")?;
@@ -79,10 +80,10 @@ impl Pull {
         }
     }
 
-    fn copied(&self, target: &OciPlace, progress: &dyn Progress) -> Result<OciReport> {
+    fn copied(&self, target: &OciPlace, name: Option<String>, progress: &dyn Progress) -> Result<OciReport> {
         let remote = once(&self.remote);
         let found = images(&self.source, &remote, Limits::default(), progress)?;
-        let target = OciTarget::open(target, &remote)?;
+        let target = OciTarget::open(target, &remote)?.named(name);
         let mut counts = Copied::default();
         let (image, choice) = found.copy_to(&target, &remote.oci, self.are_all, &mut counts, progress)?;
         choice.iter().for_each(|choice| progress.warn(choice));

@@ -1,7 +1,7 @@
 //! Folders with the OCI image layout: reading, and adding images.
 
 use super::blobs::{BlobFiles, read_small};
-use super::manifest::{Descriptor, Document, Index, JSON_LEN_MAX, REF_NAME, to_json};
+use super::manifest::{Descriptor, Document, IMAGE_NAME, Index, JSON_LEN_MAX, REF_NAME, to_json};
 use super::place::{LAYOUT_FILE, Pin, is_named};
 use packfs_core::new_file::NewFile;
 use packfs_core::{Error, Result, ResultExt, printable};
@@ -34,7 +34,9 @@ pub(crate) fn select(all: Vec<Descriptor>, pin: Option<&Pin>, place: &str) -> Re
     let is_named = |descriptor: &Descriptor| match pin {
         None => true,
         Some(Pin::Digest(digest)) => descriptor.digest == *digest,
-        Some(Pin::Tag(wanted)) => tag(descriptor).is_some_and(|tag| is_named(&tag, wanted)),
+        Some(Pin::Tag(wanted)) => [REF_NAME, IMAGE_NAME]
+            .iter()
+            .any(|key| descriptor.annotations.get(*key).is_some_and(|name| is_named(name, wanted))),
     };
     let found: Vec<Descriptor> = all.iter().filter(|descriptor| is_named(descriptor)).cloned().collect();
     let first = found.first().and_then(tag);

@@ -1,6 +1,6 @@
 //! Places that images are written to.
 
-use super::manifest::{CONFIG, Descriptor, INDEX, Index, MANIFEST, Manifest, to_json};
+use super::manifest::{CONFIG, Descriptor, IMAGE_NAME, INDEX, Index, MANIFEST, Manifest, to_json};
 use super::place::{OciPlace, Pin, is_tag};
 use super::registry::Registry;
 use super::{Digest, layout};
@@ -17,6 +17,8 @@ const PART_LEN: usize = 1 << 20;
 pub struct OciTarget {
     to: To,
     tag: Option<String>,
+    /// Whole name of the image in a layout.
+    name: Option<String>,
 }
 
 enum To {
@@ -47,11 +49,11 @@ impl OciTarget {
             OciPlace::Registry(place) => {
                 let tag = tag(Some(&place.pin))?;
                 let registry = Arc::new(Registry::new(place, options, "pull,push")?);
-                Ok(OciTarget { to: To::Registry(registry), tag })
+                Ok(OciTarget { to: To::Registry(registry), tag, name: None })
             }
             OciPlace::Layout { dir, pin } => {
                 let tag = tag(pin.as_ref())?;
-                Ok(OciTarget { to: To::Layout(layout::Writer::open(dir)?), tag })
+                Ok(OciTarget { to: To::Layout(layout::Writer::open(dir)?), tag, name: None })
             }
             OciPlace::Archive(_) => Err(Error::usage("cannot write an image to an archive")
                 .hint("write it to oci-layout:DIR, and pack this folder with tar")),
@@ -80,6 +82,13 @@ impl OciTarget {
                 writer.put(&path, |file| copy(image, &descriptor.digest, file, progress)).map(|()| true)
             }
         }
+    }
+
+    /// Sets the whole name that the image has in a layout, beside its tag.
+    #[must_use]
+    pub fn named(mut self, name: Option<String>) -> Self {
+        self.name = name;
+        self
     }
 
     /// True if a blob is there already.
@@ -135,7 +144,8 @@ impl OciTarget {
         let digest = descriptor.digest.clone();
         self.put_document(&descriptor, &bytes, &self.tag.clone().unwrap_or_else(|| digest.to_string()))?;
         if let To::Layout(writer) = &self.to {
-            let annotations = BTreeMap::new();
+            let name = self.name.iter().map(|name| (IMAGE_NAME.to_owned(), name.clone()));
+            let annotations = name.collect();
             writer.name(Descriptor { annotations, ..descriptor }, self.tag.as_deref())?;
         }
         Ok(digest)
