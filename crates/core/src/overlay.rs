@@ -67,7 +67,7 @@ pub fn has_any(xattrs: &Xattrs, names: [&[u8]; 2]) -> bool {
 }
 
 /// Marks a directory that has whiteouts as one that Linux has to look through for them. Without it,
-/// those of a directory that no lower layer has are shown as entries that nobody can read. Returns
+/// those of a directory that no lower layer has are shown as entries that cannot be read. Returns
 /// true if it was not marked before.
 pub fn mark_origin(xattrs: &mut Xattrs) -> bool {
     let is_marked = has_any(xattrs, ORIGIN);

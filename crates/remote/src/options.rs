@@ -33,7 +33,7 @@ pub struct RemoteOptions {
 }
 
 impl RemoteOptions {
-    /// Returns the folder of the cache, if there is one that nobody else can change.
+    /// Returns the folder of the cache, if there is one that no other user can change.
     pub(crate) fn cache(&self) -> Option<&Path> {
         self.cache_dir.as_deref().filter(|dir| self.cache_len > 0 && unsafe_cache(dir).is_none())
     }
@@ -71,7 +71,7 @@ impl Default for RemoteOptions {
     }
 }
 
-/// Says why a folder is no place for a cache: what others put there would be read as the image.
+/// Says why a folder is no place for a cache: what another user puts there would be read.
 fn unsafe_cache(dir: &Path) -> Option<&'static str> {
     let found = std::fs::symlink_metadata(dir).ok()?;
     match () {

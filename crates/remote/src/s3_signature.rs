@@ -1,5 +1,5 @@
-//! Signatures of requests to S3 in a header (AWS Signature Version 4): unlike signed addresses, they
-//! are in no log.
+//! Signatures of requests to S3 in a header (AWS Signature Version 4): unlike signed addresses,
+//! they are in no log.
 //!
 //! Source: the Amazon S3 API reference, "Authenticating Requests: Using the Authorization Header".
 

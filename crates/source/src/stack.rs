@@ -190,7 +190,7 @@ struct Stack<'a> {
     targets: HashSet<Place>,
 }
 
-/// What has to be told of a result.
+/// Findings about a result.
 #[derive(Default)]
 struct Found {
     /// Directories that no layer describes.
@@ -410,9 +410,9 @@ mod tests {
     }
 
     /// Returns a layer of lines: `a/` is a directory, `a/!` an opaque one, `a/?` one without a
-    /// description, `a/?!` both, `a=` a whiteout, `a@b` a symbolic link, `a>b` a hard link, which leads to a
-    /// lower layer if the file is not among the lines before, and anything else a file with its own
-    /// name and the number of the layer.
+    /// description, `a/?!` both, `a=` a whiteout, `a@b` a symbolic link, `a>b` a hard link, which
+    /// leads to a lower layer if the file is not among the lines before, and anything else a file
+    /// with its own name and the number of the layer.
     fn layer(number: u32, lines: &[&str]) -> Loaded {
         let meta = |mode| Meta { mode, ..Meta::default() };
         let mut tree = TreeBuilder::new(OF_LOWER_LAYER);

@@ -334,7 +334,7 @@ fn directories_that_a_layer_only_implies_are_those_of_the_layers_below() {
     assert_eq!(pack.stderr.matches(told).count(), 1, "{}", pack.stderr);
     let found = digests(&fixture, &["oci-layout:out", "all.erofs"]);
     assert_eq!(found[0], found[1]);
-    // A layer alone: nobody knows what they are.
+    // Of a layer alone, the layers below are not known.
     std::fs::write(fixture.path("l.tar"), tar(&[("d/e/y", "y")])).unwrap();
     let run = fixture.run(["pack", "l.tar", "l.erofs"]);
     assert!(run.code == Some(0) && run.stderr.contains("2 directories have no entry"), "{}", run.stderr);

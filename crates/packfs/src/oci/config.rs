@@ -3,7 +3,7 @@
 use super::open::image;
 use packfs_core::{Error, Limits, Progress, Result};
 use packfs_remote::RemoteOptions;
-use packfs_remote::oci::{EROFS, OciPlace, Platform};
+use packfs_remote::oci::{Digest, EROFS, OciPlace, Platform};
 use serde_json::{Map, Value, json};
 
 /// Configuration of an image: one to begin with, and what programs that run the image look at.
@@ -142,6 +142,20 @@ fn pair<'a>(text: &'a str, option: &str) -> Result<(&'a str, &'a str)> {
     parts.ok_or_else(|| Error::usage(format!("{option} {text:?}: NAME=VALUE is expected")))
 }
 
+/// Replaces the digests of layers in a configuration, and says that it needs EROFS.
+pub(super) fn with_layers(mut config: Value, diff_ids: &[Digest]) -> Result<String> {
+    let wrong = || Error::corrupt("configuration of the image", "it is no JSON object");
+    let object = config.as_object_mut().ok_or_else(wrong)?;
+    object.insert("rootfs".into(), serde_json::json!({ "type": "layers", "diff_ids": diff_ids }));
+    let features = object.entry("os.features").or_insert_with(|| Value::Array(Vec::new()));
+    match features.as_array_mut() {
+        Some(all) if all.iter().any(|feature| feature == EROFS) => {}
+        Some(all) => all.push(EROFS.into()),
+        None => *features = serde_json::json!([EROFS]),
+    }
+    Ok(config.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,5 +183,21 @@ mod tests {
             let config = ImageConfig { base, env: vec![env.into()], ..ImageConfig::default() };
             assert!(config.made(&RemoteOptions::default(), Limits::default(), &Silent).is_err(), "{env}");
         }
+    }
+
+    #[test]
+    fn a_configuration_keeps_all_but_its_layers() {
+        let id = Digest::of(b"");
+        let config = serde_json::json!({"os": "linux", "config": {"Cmd": ["sh"]},
+            "rootfs": {"type": "layers", "diff_ids": []}, "x": [1]});
+        let found: Value =
+            serde_json::from_str(&with_layers(config, std::slice::from_ref(&id)).unwrap()).unwrap();
+        assert_eq!(found["config"]["Cmd"][0], "sh");
+        assert_eq!(found["x"][0], 1);
+        assert_eq!(found["rootfs"]["diff_ids"][0], id.to_string());
+        assert_eq!(found["os.features"], serde_json::json!(["erofs"]));
+        let again = with_layers(found.clone(), &[id]).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), found);
+        assert!(with_layers(serde_json::json!([]), &[]).is_err());
     }
 }

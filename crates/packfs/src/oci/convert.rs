@@ -1,5 +1,6 @@
 //! OCI images of tar layers as images with one EROFS image for each layer.
 
+use super::config::with_layers;
 use super::encode::LayerEncoding;
 use super::layers::{of_image, once, tree_of, verified_image};
 use super::open::images;
@@ -9,11 +10,10 @@ use crate::{OpenOptions, Pack, PackOptions};
 use packfs_core::{Error, FileImage, Progress, Result, ResultExt};
 use packfs_remote::RemoteOptions;
 use packfs_remote::oci::{
-    Descriptor, Digest, EROFS, ErofsMedia, LayerKind, OciImage, OciImages, OciLayer, OciPlace, OciTarget,
-    Platform, REF_NAME, Unnamed,
+    Descriptor, EROFS, ErofsMedia, LayerKind, OciImage, OciImages, OciLayer, OciPlace, OciTarget, Platform,
+    REF_NAME, Unnamed,
 };
 use packfs_source::{Loaded, LowerDirs, Notes};
-use serde_json::Value;
 use std::sync::Arc;
 
 /// OCI image that is to be converted.
@@ -219,40 +219,5 @@ impl Convert {
         let report = Pack::of_loaded(loaded, &path).options(options).run_with(progress);
         report.map_err(|error| error.at(format!("layer {}", layer.name())))?;
         layers.add(&FileImage::open(&path)?, progress)
-    }
-}
-
-/// Replaces the digests of layers in a configuration, and says that it needs EROFS.
-pub(super) fn with_layers(mut config: Value, diff_ids: &[Digest]) -> Result<String> {
-    let wrong = || Error::corrupt("configuration of the image", "it is no JSON object");
-    let object = config.as_object_mut().ok_or_else(wrong)?;
-    object.insert("rootfs".into(), serde_json::json!({ "type": "layers", "diff_ids": diff_ids }));
-    let features = object.entry("os.features").or_insert_with(|| Value::Array(Vec::new()));
-    match features.as_array_mut() {
-        Some(all) if all.iter().any(|feature| feature == EROFS) => {}
-        Some(all) => all.push(EROFS.into()),
-        None => *features = serde_json::json!([EROFS]),
-    }
-    Ok(config.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_configuration_keeps_all_but_its_layers() {
-        let id = Digest::of(b"");
-        let config = serde_json::json!({"os": "linux", "config": {"Cmd": ["sh"]},
-            "rootfs": {"type": "layers", "diff_ids": []}, "x": [1]});
-        let found: Value =
-            serde_json::from_str(&with_layers(config, std::slice::from_ref(&id)).unwrap()).unwrap();
-        assert_eq!(found["config"]["Cmd"][0], "sh");
-        assert_eq!(found["x"][0], 1);
-        assert_eq!(found["rootfs"]["diff_ids"][0], id.to_string());
-        assert_eq!(found["os.features"], serde_json::json!(["erofs"]));
-        let again = with_layers(found.clone(), &[id]).unwrap();
-        assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), found);
-        assert!(with_layers(serde_json::json!([]), &[]).is_err());
     }
 }

@@ -1,7 +1,6 @@
 //! EROFS images as the layers of an OCI image.
 
-use super::config::ImageConfig;
-use super::convert::with_layers;
+use super::config::{ImageConfig, with_layers};
 use super::encode::{EncodedLayer, LayerEncoding, encode};
 use packfs_core::{Error, FileImage, Image, Limits, Progress, Result, Stage, usize_of};
 use packfs_remote::RemoteOptions;

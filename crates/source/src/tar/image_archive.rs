@@ -1,4 +1,4 @@
-//! Recognition of archives that hold container images: those of `docker save`, and of image layouts.
+//! Recognition of archives that hold container images: those of `docker save`, and layouts.
 
 use super::compression::compression_of;
 use super::header::{BLOCK_LEN, Field, Header};
