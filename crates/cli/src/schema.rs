@@ -23,13 +23,14 @@ fn row<T: JsonSchema>(name: &'static str, command: &'static str, is_array: bool)
     Row { name, command, is_array, schema: T::json_schema }
 }
 
-fn rows() -> [Row; 24] {
+fn rows() -> [Row; 25] {
     [
         row::<ls::Entry<'_>>("ls", "ls", true),
         row::<stat::Document<'_>>("stat", "stat", true),
         row::<mount::Document<'_>>("mount-list", "mount --list", true),
         row::<cache::Document<'_>>("cache", "cache", true),
         row::<oci::Document<'_>>("oci", "oci", false),
+        row::<oci::Row>("oci-ls", "oci ls", true),
         row::<composefs::Document<'_>>("composefs-pack", "composefs pack", false),
         row::<info::Document<'_>>("info", "info", false),
         row::<info::Scanned<'_>>("info-scan", "info --scan", false),

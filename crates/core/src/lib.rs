@@ -21,6 +21,8 @@ mod limits;
 mod loss;
 mod meta;
 mod narrow;
+pub mod new_file;
+pub mod overlay;
 mod path;
 mod processors;
 mod progress;
@@ -43,7 +45,7 @@ pub use image::{
 };
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
 pub use loss::{Loss, Losses};
-pub use meta::{DeviceNumber, FileType, Meta, Owner, Timestamp, Xattrs};
+pub use meta::{DeviceNumber, FileType, Implied, Meta, Owner, Timestamp, Xattrs};
 pub use narrow::{u32_of, usize_of};
 pub use path::{ImagePath, IntoImagePath, Name};
 pub use processors::{processor_count, thread_count};

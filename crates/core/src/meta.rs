@@ -154,6 +154,38 @@ pub struct Meta {
     pub mtime: Timestamp,
 }
 
+/// Metadata of directories that a source only implies, by the paths of their entries, and of a root
+/// that it does not describe. The default is root's, mode 755.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Implied {
+    /// Permissions.
+    pub mode: u16,
+    /// User and group.
+    pub owner: Owner,
+    /// Time; `None` for the latest that the caller allows, or 1970.
+    pub mtime: Option<Timestamp>,
+}
+
+impl Default for Implied {
+    fn default() -> Self {
+        Implied { mode: 0o755, owner: Owner::default(), mtime: None }
+    }
+}
+
+impl Implied {
+    /// Returns the metadata, where no time may be later than `latest`.
+    pub fn meta(self, latest: Option<Timestamp>) -> Meta {
+        let mtime = self.mtime.or(latest).unwrap_or_default();
+        Meta { mode: self.mode, owner: self.owner, mtime }
+    }
+}
+
+impl From<Meta> for Implied {
+    fn from(meta: Meta) -> Self {
+        Implied { mode: meta.mode, owner: meta.owner, mtime: Some(meta.mtime) }
+    }
+}
+
 /// Extended attributes by full name (`user.x`, `security.capability`), values as raw bytes; sorted
 /// by name.
 pub type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;

@@ -2,6 +2,7 @@
 
 use crate::{AnyStored, Coding, Facts, Finding, FormatInfo, KernelReads, Object, SpaceOwner};
 use packfs_codec::{Algorithm, BlockRef};
+use packfs_core::overlay::Candidate;
 use packfs_core::{DeviceNumber, Error, FileType, Image, Meta, Result, Xattrs, len_of, range_at, u32_of};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -35,6 +36,16 @@ pub enum InodeKind {
     Fifo,
     /// A Unix socket.
     Socket,
+}
+
+impl From<InodeKind> for Candidate {
+    fn from(kind: InodeKind) -> Self {
+        match kind {
+            InodeKind::CharDevice(number) => Candidate::of_device(number),
+            InodeKind::File { len } => Candidate::of_file(len),
+            _ => Candidate::Other,
+        }
+    }
 }
 
 impl InodeKind {

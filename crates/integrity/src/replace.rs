@@ -1,15 +1,14 @@
 //! Atomic replacement of a file: a temporary file that is renamed once it is complete.
 
-use packfs_core::{Error, Result, ResultExt};
-use std::fs::{File, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use packfs_core::new_file::NewFile;
+use packfs_core::{Error, Result};
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// A temporary file beside `path`; an existing file stays until [`Replacement::finish`].
 pub struct Replacement {
     path: PathBuf,
-    file: NamedTempFile,
+    file: NewFile,
 }
 
 impl Replacement {
@@ -20,17 +19,14 @@ impl Replacement {
         if path.file_name().is_none() || std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(Error::usage(format!("cannot write to {path:?}: not a regular file")));
         }
-        let folder = folder_of(path);
-        let mut builder = tempfile::Builder::new();
         // The umask of the process applies, as for all new files.
-        builder.prefix(".").suffix(".packfs-tmp").permissions(Permissions::from_mode(0o666));
-        let file = builder.tempfile_in(folder).or_io(|| format!("cannot create {path:?}"))?;
+        let file = NewFile::create(path, 0o666)?;
         Ok(Replacement { path: path.into(), file })
     }
 
     /// Returns the file for writing.
     pub fn file(&self) -> &File {
-        self.file.as_file()
+        self.file.file()
     }
 
     /// Returns the directory of `path`.
@@ -42,9 +38,7 @@ impl Replacement {
     ///
     /// Errors: `Io`; the temporary file is removed then, and an existing file unchanged.
     pub fn finish(self) -> Result<()> {
-        let Replacement { path, file } = self;
-        file.as_file().sync_all().or_io(|| format!("cannot write {path:?} to the disk"))?;
-        file.persist(&path).map(|_| ()).or_io(|| format!("cannot create {path:?}"))
+        self.file.finish(true)
     }
 }
 

@@ -22,7 +22,6 @@ mod ranges;
 mod report;
 mod scan;
 mod warm;
-mod whiteouts;
 mod write;
 
 pub use input::MergeInput;
@@ -30,7 +29,7 @@ pub use moves::Move;
 pub use open_files::allow_open_files;
 pub use report::MergeReport;
 
-use packfs_core::{Error, ErrorKind, Limits, Progress, Result};
+use packfs_core::{Error, ErrorKind, Implied, Limits, Progress, Result};
 use packfs_format::{AnyLayout, DataFile, Format, Merging, Volume};
 use std::path::Path;
 
@@ -86,6 +85,8 @@ pub struct MergeOptions {
     pub sync: bool,
     /// Time of making in seconds since 1970; `None` for the newest time of any entry.
     pub made_at: Option<i64>,
+    /// Metadata of directories that no image describes, above those that images are merged at.
+    pub implied: Implied,
     /// Options of the format that describe the new image as a whole, such as its UUID.
     pub format_options: Vec<(String, String)>,
 }

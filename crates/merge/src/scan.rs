@@ -10,12 +10,12 @@ mod entries;
 mod sources;
 
 use crate::warm::Warm;
-use crate::{Marks, MergeInput, MergeOptions, OnConflict, whiteouts};
+use crate::{Marks, MergeInput, MergeOptions, OnConflict};
 use conflicts::Conflicts;
 use entries::{Found, What};
 use packfs_core::{
-    BuildId, ContentId, Error, Meta, Meter, Name, NodeKind, Owner, Progress, Result, Stage, Timestamp, Tree,
-    TreeBuilder, Xattrs,
+    BuildId, ContentId, Error, Meta, Meter, Name, NodeKind, Progress, Result, Stage, Tree, TreeBuilder,
+    Xattrs, overlay,
 };
 use packfs_format::{DirNames, Inode, InodeId, InodeKind, node_kind};
 use sources::{Rows, Sources};
@@ -27,10 +27,6 @@ const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
 
 /// Inodes have numbers of 32 bits, the root and special ones included.
 const ENTRIES_MAX: u64 = u32::MAX as u64 - 8;
-
-/// Metadata of a directory that no input describes.
-const IMPLIED: Meta =
-    Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: 0, nanos: 0 } };
 
 /// The merged tree.
 pub(crate) struct Scanned {
@@ -80,6 +76,8 @@ enum LayerPlace {
 struct Scan<'a> {
     inputs: &'a [MergeInput],
     options: &'a MergeOptions,
+    /// Metadata of a directory that no input describes.
+    implied: Meta,
     progress: &'a dyn Progress,
     warm: &'a Warm<'a>,
     builder: TreeBuilder,
@@ -105,12 +103,14 @@ pub(crate) fn scan(
 ) -> Result<Scanned> {
     let hints = inputs.iter().map(|input| input.volume.inode_count_hint());
     progress.begin(Stage::Scan, hints.fold(0, u64::saturating_add), 0);
+    let implied = options.implied.meta(None);
     let mut scan = Scan {
         inputs,
         options,
+        implied,
         progress,
         warm,
-        builder: TreeBuilder::new(IMPLIED),
+        builder: TreeBuilder::new(implied),
         sources: Sources::default(),
         seen_dirs: HashSet::new(),
         open: Vec::new(),
@@ -208,9 +208,17 @@ impl Scan<'_> {
         Ok(())
     }
 
+    /// Marks the directory of a whiteout that is kept.
+    fn mark_origin(&mut self, dir: BuildId) {
+        let (meta, mut xattrs) = self.builder.description(dir);
+        if overlay::mark_origin(&mut xattrs) {
+            self.builder.describe(dir, meta, xattrs);
+        }
+    }
+
     fn kept_xattrs(&self, xattrs: &Xattrs) -> Xattrs {
         match self.options.marks == Marks::Applied && !xattrs.is_empty() {
-            true => whiteouts::without_marks(xattrs.clone()),
+            true => overlay::without_marks(xattrs.clone()),
             false => xattrs.clone(),
         }
     }
@@ -269,8 +277,8 @@ impl Scan<'_> {
         self.settle(&mut rows, open, name);
         let Some(last) = rows.last() else { return Ok(()) };
         if last.is_dir() {
-            let build =
-                self.builder.add_child(open.build, checked, NodeKind::Directory, IMPLIED, Xattrs::new());
+            let (kind, implied) = (NodeKind::Directory, self.implied);
+            let build = self.builder.add_child(open.build, checked, kind, implied, Xattrs::new());
             self.sources.push((last.found.input, InodeId(0)));
             let row = self.names.add(open.name, name);
             return self.open_dir(build, &rows, row, open.depth.saturating_add(1));
@@ -284,10 +292,8 @@ impl Scan<'_> {
         let mut hidden = 0;
         if self.options.marks != Marks::Plain {
             let hides = |row: &Described| match &row.inode {
-                Some((_, inode, xattrs)) if inode.kind == InodeKind::Directory => {
-                    whiteouts::is_opaque(xattrs)
-                }
-                Some((_, inode, xattrs)) => whiteouts::is_whiteout(inode.kind, xattrs),
+                Some((_, inode, xattrs)) if inode.kind == InodeKind::Directory => overlay::is_opaque(xattrs),
+                Some((_, inode, xattrs)) => overlay::is_whiteout(inode.kind, xattrs),
                 None => false,
             };
             if let Some(last) = rows.iter().rposition(hides) {
@@ -331,6 +337,9 @@ impl Scan<'_> {
         let volume = Arc::clone(&self.input(input)?.volume);
         let kind = node_kind(&*volume, (*id, inode.kind), content, &mut self.meter)?;
         let xattrs = self.kept_xattrs(xattrs);
+        if kind == NodeKind::CharDevice(overlay::WHITEOUT_DEVICE) && self.options.marks != Marks::Plain {
+            self.mark_origin(parent);
+        }
         let build = self.builder.add_child(parent, name, kind, inode.meta, xattrs);
         self.sources.push((input, *id));
         // Whatever the number of its links: that of basic inodes of SquashFS is not stored.

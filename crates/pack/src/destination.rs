@@ -4,13 +4,14 @@
 //! until then it is kept in an unnamed temporary file. A block device is written in place.
 
 use crate::size_limit::Place;
-use packfs_core::{Error, Progress, Result, ResultExt, copy_exactly, shown_place, url_scheme};
+use packfs_core::{copy_exactly, Error, Progress, Result, ResultExt, shown_place, url_scheme};
+use packfs_core::new_file::{create_temporary, name_it};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek};
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Path that stands for standard output.
@@ -74,7 +75,7 @@ impl Destination {
                 "cannot write an image to {path:?}: not a regular file, block device or pipe"
             ))),
             _ => {
-                let (file, temporary) = create_temporary(path)?;
+                let (file, temporary) = create_temporary(path, 0o666)?;
                 Ok((Destination::File { path: path.into(), temporary }, file))
             }
         }
@@ -233,23 +234,6 @@ impl Drop for Destination {
     }
 }
 
-fn name_it(file: &File, path: &Path, temporary: Option<PathBuf>) -> Result<()> {
-    let failed = || format!("cannot create {path:?}");
-    let temporary = match temporary {
-        Some(temporary) => temporary,
-        None => {
-            let temporary = temporary_name(path, 0);
-            let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
-            let _ = std::fs::remove_file(&temporary);
-            rustix::fs::linkat(CWD, nameless, CWD, &temporary, AtFlags::SYMLINK_FOLLOW).or_io(failed)?;
-            temporary
-        }
-    };
-    std::fs::rename(&temporary, path).or_io(failed).inspect_err(|_| {
-        let _ = std::fs::remove_file(&temporary);
-    })
-}
-
 /// Returns the directory for large temporary files: `TMPDIR`, or `/var/tmp`, which is rarely in
 /// memory.
 pub fn temporary_folder() -> PathBuf {
@@ -257,51 +241,14 @@ pub fn temporary_folder() -> PathBuf {
     if std::env::var_os("TMPDIR").is_none() && large.is_dir() { large.into() } else { std::env::temp_dir() }
 }
 
-/// Creates a file in the directory of `path`, unnamed if possible.
-fn create_temporary(path: &Path) -> Result<(File, Option<PathBuf>)> {
-    if path.file_name().is_none() {
-        return Err(Error::usage(format!("cannot write to {path:?}: not a file name")));
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mode = Mode::from_raw_mode(0o666);
-    match rustix::fs::open(folder, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
-        Ok(file) if can_be_named(&file) => return Ok((file.into(), None)),
-        _ => {}
-    }
-    for attempt in 0..100 {
-        let temporary = temporary_name(path, attempt);
-        match File::options().read(true).write(true).create_new(true).open(&temporary) {
-            Ok(file) => return Ok((file, Some(temporary))),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Error::io(format!("cannot create {path:?}"), error)),
-        }
-    }
-    Err(Error::failed(format!("cannot create a temporary file in the directory of {path:?}")))
-}
-
 /// Creates an unnamed file for spooled data, in the directory of `path` if that is or will be a
 /// file.
 pub(crate) fn nameless_file(path: &Path) -> Result<File> {
     let is_file = std::fs::metadata(path).map_or(path != Path::new(STDOUT), |found| found.is_file());
     let beside = if is_file { path.to_owned() } else { temporary_folder().join("packfs") };
-    let (file, temporary) = create_temporary(&beside)?;
+    let (file, temporary) = create_temporary(&beside, 0o666)?;
     if let Some(temporary) = temporary {
         std::fs::remove_file(&temporary).or_io(|| format!("cannot remove {temporary:?}"))?;
     }
     Ok(file)
-}
-
-/// Returns true if an unnamed file can be linked through `/proc`.
-fn can_be_named(file: &OwnedFd) -> bool {
-    std::fs::metadata(format!("/proc/self/fd/{}", file.as_raw_fd())).is_ok_and(|found| found.ino() > 0)
-}
-
-fn temporary_name(path: &Path, attempt: u32) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // A name near the limit of 255 bytes leaves no room for a suffix.
-    let short: String = name.chars().take(48).collect();
-    path.with_file_name(format!(".{short}.{}-{attempt}.packfs-tmp", std::process::id()))
 }

@@ -7,6 +7,8 @@ use packfs_core::FileImage;
 use packfs_core::{
     Contents, Error, ErrorKind, Image, Limits, Progress, Result, ResultExt, Silent, escaped, url_scheme,
 };
+#[cfg(feature = "oci")]
+use packfs_remote::oci::OciPlace;
 use packfs_source::{Loaded, Shape, TarInput};
 use std::fs::File;
 use std::io::Read;
@@ -117,10 +119,15 @@ impl Source {
         progress: &dyn Progress,
     ) -> Result<Self> {
         #[cfg(feature = "oci")]
-        if packfs_remote::oci::OciPlace::of(path)?.is_some() {
+        if let Some(place) = crate::oci::place_of(path, opening.own_limits())? {
             if packfs_core::oci_scheme(path).is_none() {
-                let what = "is an OCI image layout: packing the image in it";
-                progress.warn(&format!("{path:?} {what}; oci-layout: before the name silences this"));
+                let (what, scheme) = match place {
+                    OciPlace::Archive(_) => ("archive of container images", "oci-archive"),
+                    _ => ("OCI image layout", "oci-layout"),
+                };
+                progress.warn(&format!(
+                    "{path:?} is an {what}: packing the image in it; {scheme}: before the name silences this"
+                ));
             }
             return Ok(Source::Oci(path.into()));
         }

@@ -150,11 +150,7 @@ pub use walk::{Walk, Walked};
 pub use packfs_codec::BlockRef;
 pub use packfs_core::{
     BeginningImage, BuildId, ContentId, ContentReader, Contents, DeviceNumber, Entry, Error, ErrorKind,
-    FileImage, FileType, Goal, Image, ImagePath, IntoImagePath, LIMITS, Limit, LimitRow, Limits, Loss,
-    MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, Owner, Progress, ReaderImage, Result, ResultExt,
-    Silent, SliceImage, Stage, Timestamp, Tree, TreeBuilder, WithoutWarnings, Xattrs, acts_on_terminals,
-    copy_exactly, escaped, is_reference, last_line, one_line, printable, processor_count, shown_place,
-    url_scheme, without_secrets,
+acts_on_terminals, copy_exactly, escaped, FileImage, FileType, Goal, Image, ImagePath, Implied, IntoImagePath, is_reference, last_line, Limit, LimitRow, LIMITS, Limits, Loss, MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, one_line, Owner, printable, processor_count, Progress, ReaderImage, Result, ResultExt, shown_place, Silent, SliceImage, Stage, Timestamp, Tree, TreeBuilder, url_scheme, without_secrets, WithoutWarnings, Xattrs,
 };
 pub use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, FormatInfo, InnerImage,
@@ -249,6 +245,6 @@ pub mod source {
     pub use packfs_source::{
         Additions, FileContexts, IdMap, JoinedContents, Loaded, ModeChange, Notes, Selection, Shape,
         TarInput, TarReading, Trace, Whiteouts, decoded_file, load_dir, load_entries, load_manifest,
-        load_tar, shape_tree, write_manifest, write_manifest_below,
+        load_tar, shape_tree, with_origins, write_manifest, write_manifest_below,
     };
 }

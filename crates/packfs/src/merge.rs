@@ -7,7 +7,8 @@ use crate::OpenOptions;
 use crate::output_place::OutputPlace;
 use crate::watcher::Watcher;
 use packfs_core::{
-    Error, FileImage, Image, ImagePath, IntoImagePath, Limits, Progress, Result, shown_place, url_scheme,
+    Error, FileImage, Image, ImagePath, Implied, IntoImagePath, Limits, Progress, Result, shown_place,
+    url_scheme,
 };
 use packfs_format::{Format, Opening, Volume};
 use packfs_merge::{DataPlace, Marks, MergeInput, MergeOptions, MergeReport, OnConflict};
@@ -88,6 +89,13 @@ impl Merge {
     #[must_use]
     pub fn made_at(mut self, seconds: i64) -> Self {
         self.options.made_at = Some(seconds);
+        self
+    }
+
+    /// Sets the metadata of directories above a prefix, which no image describes.
+    #[must_use]
+    pub fn implied(mut self, implied: Implied) -> Self {
+        self.options.implied = implied;
         self
     }
 

@@ -34,7 +34,7 @@ pub(crate) struct Keys {
     pub(crate) key: String,
     pub(crate) secret: String,
     pub(crate) token: Option<String>,
-    expires: Option<Timestamp>,
+    pub(crate) expires: Option<Timestamp>,
 }
 
 /// Secrets are not shown.

@@ -12,6 +12,7 @@ use crate::version::{Validator, Version};
 use packfs_core::{Error, Fetched, Image, Result, usize_of};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -104,7 +105,7 @@ impl RemoteImage {
     /// Errors: as [`RemoteImage::open`].
     pub(crate) fn of(object: Object) -> Result<Self> {
         let identity = object.origin.identity();
-        let cache = object.options.cache_dir.clone().filter(|_| object.options.cache_len > 0);
+        let cache = object.options.cache().map(Path::to_owned);
         let limit = object.options.cache_len;
         let known = cache.as_deref().and_then(|dir| Entry::newest(dir, &identity, limit));
         if object.options.is_offline {
@@ -129,8 +130,12 @@ impl RemoteImage {
         Ok(RemoteImage { shared: Arc::new(shared) })
     }
 
-    /// Returns a warning for the user: a server that does not tell the version of the object.
+    /// Returns a warning for the user: a server that does not tell the version of the object, or a
+    /// cache that is not used.
     pub fn warning(&self) -> Option<String> {
+        if let Some(warning) = self.shared.object.options.cache_warning() {
+            return Some(warning);
+        }
         let is_blind = self.shared.version.validator == Validator::Length && self.shared.version.len > 0;
         is_blind.then(|| {
             format!(

@@ -34,6 +34,7 @@ mod proxies;
 mod retry;
 mod s3;
 mod s3_folder;
+mod s3_signature;
 mod store;
 mod transport;
 mod version;

@@ -178,7 +178,8 @@ impl Object {
         if let Some(url) = known {
             // Within the host of the URL, its credentials are still needed.
             let (first, own) = self.origin.request()?;
-            let own = own.iter().filter(|_| url.origin() == first.origin());
+            let is_signed = matches!(self.origin, Origin::S3(_));
+            let own = own.iter().filter(|_| url.origin() == first.origin() && !is_signed);
             let all: Headers = own.chain(headers).cloned().collect();
             let answer = self.get_once(&url, &all, deadline);
             // An address that was signed expires; a host may be gone.
@@ -201,7 +202,8 @@ impl Object {
                 return Ok((answer, is_own));
             };
             let next = self.next_place(&url, place)?;
-            if next.origin() != first.origin() {
+            // A signature is for one address.
+            if next.origin() != first.origin() || matches!(self.origin, Origin::S3(_)) {
                 own.clear();
             }
             url = next;

@@ -2,7 +2,8 @@
 
 use crate::environment::Environment;
 use crate::platform::OciOptions;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Limit on the cache on disk, in bytes.
@@ -32,6 +33,18 @@ pub struct RemoteOptions {
 }
 
 impl RemoteOptions {
+    /// Returns the folder of the cache, if there is one that no other user can change.
+    pub(crate) fn cache(&self) -> Option<&Path> {
+        self.cache_dir.as_deref().filter(|dir| self.cache_len > 0 && unsafe_cache(dir).is_none())
+    }
+
+    /// Returns a warning for the user about a cache that is not used.
+    pub fn cache_warning(&self) -> Option<String> {
+        let dir = self.cache_dir.as_deref().filter(|_| self.cache_len > 0)?;
+        let why = unsafe_cache(dir)?;
+        Some(format!("the cache {dir:?} is not used: {why}; it has to be a folder of this user alone"))
+    }
+
     /// Returns the defaults, with the cache in the user's cache directory.
     pub fn new(environment: Environment) -> Self {
         let limits = match environment.number("PACKFS_REMOTE_TIMEOUT") {
@@ -55,6 +68,18 @@ impl RemoteOptions {
 impl Default for RemoteOptions {
     fn default() -> Self {
         RemoteOptions::new(Environment::of_process())
+    }
+}
+
+/// Says why a folder is no place for a cache: what another user puts there would be read.
+fn unsafe_cache(dir: &Path) -> Option<&'static str> {
+    let found = std::fs::symlink_metadata(dir).ok()?;
+    match () {
+        () if found.is_symlink() => Some("it is a symbolic link"),
+        () if !found.is_dir() => Some("it is no folder"),
+        () if found.uid() != rustix::process::geteuid().as_raw() => Some("another user owns it"),
+        () if found.mode() & 0o022 != 0 => Some("others may write to it"),
+        () => None,
     }
 }
 
@@ -101,5 +126,37 @@ impl Default for TimeLimits {
             read: Duration::from_secs(30),
             total: Duration::from_secs(120),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_cache_that_others_can_change_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("cache");
+        let options = |dir: &Path| RemoteOptions {
+            cache_dir: Some(dir.into()),
+            ..RemoteOptions::new(Environment::of([]))
+        };
+        assert_eq!((options(&dir).cache(), options(&dir).cache_warning()), (Some(&*dir), None));
+        std::fs::create_dir(&dir).unwrap();
+        for (mode, is_used) in [(0o700, true), (0o755, true), (0o770, false), (0o1777, false)] {
+            std::fs::set_permissions(&dir, PermissionsExt::from_mode(mode)).unwrap();
+            assert_eq!(options(&dir).cache().is_some(), is_used, "{mode:o}");
+            assert_eq!(options(&dir).cache_warning().is_none(), is_used, "{mode:o}");
+        }
+        std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o700)).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&dir, &link).unwrap();
+        assert!(options(&link).cache_warning().unwrap().contains("symbolic link"));
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&dir, Some(1), None).unwrap();
+            assert!(options(&dir).cache_warning().unwrap().contains("another user"));
+        }
+        assert!(RemoteOptions { cache_len: 0, ..options(&dir) }.cache_warning().is_none());
     }
 }

@@ -1,17 +1,14 @@
 //! Objects in S3 and in stores with its interface.
 
-use crate::credentials::{Chain, Keys};
+use crate::credentials::Chain;
 use crate::environment::Environment;
+use crate::s3_signature::{set_query, signing_headers};
 use crate::transport::{Headers, Transport};
 use jiff::Timestamp;
 use packfs_core::{Error, Result};
 use rusty_s3::{Bucket, Method, UrlStyle};
 use std::sync::Arc;
-use std::time::Duration;
 use url::Url;
-
-/// Time in which a signed address is valid. It is used at once, and clocks differ.
-const VALID_FOR: Duration = Duration::from_secs(900);
 
 /// Header by which the requester pays.
 const PAYER: &str = "x-amz-request-payer";
@@ -86,15 +83,15 @@ impl S3Object {
         format!("/{}/{key}", self.bucket.name())
     }
 
-    /// Returns an address for reading, as [`S3Object::signed`].
+    /// Returns the request for reading, as [`S3Object::signed`].
     ///
     /// Errors: those of finding credentials.
     pub(crate) fn request(&self) -> Result<(Url, Headers)> {
         self.signed(Method::Get, &[], &[])
     }
 
-    /// Returns a signed address, or one without a signature if there are no credentials, and the
-    /// headers of the request. Parameters and headers are sorted by name.
+    /// Returns the address and the headers of a request, which sign it if there are credentials.
+    /// Parameters are sorted by name.
     ///
     /// Errors: those of finding credentials.
     pub(crate) fn signed(
@@ -106,25 +103,13 @@ impl S3Object {
         let payer = self.payer.iter().map(|payer| (PAYER, payer.as_str()));
         let headers: Vec<(&'static str, &str)> = headers.iter().copied().chain(payer).collect();
         let mut url = self.bucket.object_url(&self.key);
-        match self.chain.keys()? {
-            Some(Keys { key, secret, token, .. }) => {
-                url = rusty_s3::signing::sign(
-                    &Timestamp::now(),
-                    method,
-                    url,
-                    &key,
-                    &secret,
-                    token.as_deref(),
-                    self.bucket.region(),
-                    VALID_FOR.as_secs(),
-                    query.iter().copied(),
-                    headers.iter().copied(),
-                );
-            }
-            None if query.is_empty() => {}
-            None => _ = url.query_pairs_mut().extend_pairs(query),
+        set_query(&mut url, query);
+        let mut all: Headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        if let Some(keys) = self.chain.keys()? {
+            let (now, region) = (Timestamp::now(), self.bucket.region());
+            all.extend(signing_headers(&now, method.to_str(), &url, &headers, &keys, region));
         }
-        Ok((url, headers.into_iter().map(|(name, value)| (name, value.to_owned())).collect()))
+        Ok((url, all))
     }
 
     pub(crate) fn identity(&self) -> String {

@@ -12,7 +12,7 @@ mod unpack;
 pub use list::{ListOptions, list};
 pub use rows::{Row, RowFormat, time_text};
 pub use select::Pattern;
-pub use tar::{TarOptions, TarReport, write_tar, write_tar_file};
+pub use tar::{TarOptions, TarReport, file_header, padding, write_tar, write_tar_file};
 pub use unpack::{
     Existing, LossKind, NotRestored, NotRestoredExample, OwnerPolicy, UnpackOptions, UnpackReport, unpack,
 };

@@ -38,15 +38,15 @@ pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Selection, Shape, TarReading};
 pub use shaper::{Shaper, shape_tree};
-pub use stack::{OF_LOWER_LAYER, has_links_below, stack, with_linked_files};
+pub use stack::{LowerDirs, OF_LOWER_LAYER, has_links_below, stack, with_linked_files};
 pub use tar::{
-    Compression, TarInput, compression_of, decoded_beginning, decoded_file, decoded_stream, is_empty_tar,
-    load_tar, load_tar_within, looks_like_tar,
+    Compression, TarInput, compression_of, decoded_beginning, decoded_file, decoded_stream,
+    holds_container_image, is_empty_tar, load_tar, load_tar_within, looks_like_tar,
 };
 pub use trace::Trace;
-pub use whiteouts::{Whiteouts, is_opaque_dir, without_marks};
+pub use whiteouts::{Whiteouts, with_origins};
 
-use packfs_core::{Contents, Tree};
+use packfs_core::{Contents, ImagePath, Tree};
 use std::sync::Arc;
 
 /// A source that was scanned.
@@ -70,4 +70,8 @@ pub struct Notes {
     pub unused_globs: Vec<String>,
     /// AUFS whiteouts kept as files without being requested.
     pub kept_marks: u64,
+    /// Directories below the root that nothing in the archive or layers describes.
+    pub implied: u64,
+    /// Symbolic links of lower layers that a directory replaces.
+    pub replaced_links: Vec<ImagePath>,
 }

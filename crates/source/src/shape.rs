@@ -4,7 +4,7 @@ use crate::file_contexts::FileContexts;
 use crate::manifest::Additions;
 use crate::mode::ModeChange;
 use crate::whiteouts::Whiteouts;
-use packfs_core::{Error, ImagePath, Meta, Result, Timestamp};
+use packfs_core::{Error, ImagePath, Implied, Result, Timestamp};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -45,9 +45,9 @@ pub struct Shape {
     pub file_mode: Option<ModeChange>,
     /// Change of the permissions of directories.
     pub dir_mode: Option<ModeChange>,
-    /// Metadata of directories that nothing in the source describes; `None` for the mode 755, root,
-    /// and the time 0.
-    pub implied: Option<Meta>,
+    /// Metadata of directories that nothing in the source describes, and of a root made for it.
+    /// [`Shape::mtime_max`] is the time where it has none.
+    pub implied: Implied,
     /// Set for a layer: hard links to files that the source has not had so far lead to lower
     /// layers, and are resolved by [`crate::stack()`] or [`crate::with_linked_files`].
     pub links_below: bool,

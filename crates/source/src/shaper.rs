@@ -6,21 +6,19 @@ use crate::rules::{Rules, Verdict, XattrRules};
 use crate::shape::{Shape, mapped};
 use crate::{Loaded, Notes, Whiteouts, file_contexts, whiteouts};
 use packfs_core::{
-    BuildId, Contents, Error, ImagePath, Limits, Meta, Meter, NodeId, NodeKind, Owner, Result, Timestamp,
-    Tree, TreeBuilder, Xattrs,
+    BuildId, Contents, Error, ImagePath, Implied, Limits, Meta, Meter, NodeId, NodeKind, Owner, Result,
+    Timestamp, Tree, TreeBuilder, Xattrs,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Metadata of a directory without an entry: root's, readable by all, from 1970 (or the shape's
-/// time).
-pub(crate) const IMPLIED: Meta =
-    Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: 0, nanos: 0 } };
-
 /// Metadata of symbolic links that stand for hard links to files of lower layers. No source has
 /// such permissions.
-pub(crate) const LINK_BELOW: Meta =
-    Meta { mode: u16::MAX, owner: IMPLIED.owner, mtime: Timestamp { seconds: i64::MIN, nanos: 0 } };
+pub(crate) const LINK_BELOW: Meta = Meta {
+    mode: u16::MAX,
+    owner: Owner { uid: 0, gid: 0 },
+    mtime: Timestamp { seconds: i64::MIN, nanos: 0 },
+};
 
 /// Takes the entries of a source by their paths, and builds the shaped tree.
 pub struct Shaper<'a> {
@@ -94,7 +92,7 @@ impl<'a> Shaper<'a> {
             shape,
             rules: Rules::new(&shape.exclude, &shape.include)?,
             xattr_rules: XattrRules::new(&shape.xattr_exclude, &shape.xattr_include)?,
-            builder: TreeBuilder::new(shaped_meta(shape, shape.implied.unwrap_or(IMPLIED), true, false)),
+            builder: TreeBuilder::new(shaped_meta(shape, shape.implied.meta(shape.mtime_max), true, false)),
             pending: HashMap::new(),
             left_out: HashMap::new(),
             stripped: StrippedRoot::default(),
@@ -325,6 +323,22 @@ impl<'a> Shaper<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Counts directories that the source does not describe, which has to be told, but for those of
+    /// the prefix, and if the caller has not said what they are.
+    pub fn note_implied(&mut self) {
+        if self.shape.implied != Implied::default() {
+            return;
+        }
+        let (mut above, mut own) = (self.shape.prefix.clone(), 0);
+        loop {
+            own += u64::from(self.builder.find(&above).is_some_and(|dir| self.builder.is_implied(dir)));
+            if !above.pop() {
+                break;
+            }
+        }
+        self.notes.implied = self.builder.implied_count().saturating_sub(own);
     }
 
     /// Resolves hard links like [`TreeBuilder::resolve_links`], so that the caller can name the

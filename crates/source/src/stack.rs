@@ -3,34 +3,101 @@
 use crate::followed::{Step, followed};
 use crate::joined_contents::JoinedContents;
 use crate::rewrite::Rewrite;
-use crate::shaper::{IMPLIED, LINK_BELOW};
-use crate::whiteouts::{is_opaque_dir, is_whiteout, without_marks};
+use crate::shaper::LINK_BELOW;
+use crate::whiteouts::WHITEOUT_DEVICE;
 use crate::{Loaded, Notes};
+use packfs_core::overlay::{is_opaque, is_whiteout, without_marks};
 use packfs_core::{
-    BuildId, ContentId, Error, ImagePath, Limit, Limits, Meta, Name, Node, NodeId, NodeKind, Result,
+    BuildId, ContentId, Error, ImagePath, Limit, Limits, Meta, Name, Node, NodeId, NodeKind, Owner, Result,
     Timestamp, Tree, TreeBuilder, Xattrs,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Metadata that [`crate::Shape::implied`] gives to directories that a layer does not describe:
-/// they take that of the layers below, or else of directories of root, mode 755. No filesystem has
-/// the time.
+/// they take that of the layers below, if there is any. No filesystem has the time.
 pub const OF_LOWER_LAYER: Meta =
-    Meta { mode: IMPLIED.mode, owner: IMPLIED.owner, mtime: Timestamp { seconds: i64::MIN, nanos: 0 } };
+    Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: i64::MIN, nanos: 0 } };
+
+/// Returns a root that no layer describes.
+fn undescribed() -> Result<Tree> {
+    TreeBuilder::new(OF_LOWER_LAYER).finish()
+}
 
 /// Node of a layer.
 type Place = (usize, NodeId);
 
 /// Puts trees over each other, the lowest first. Whiteouts and opaque directories of overlayfs hide
 /// what lower trees have, and are not in the result. A hard link leads to the file that the layers
-/// below show: whiteouts of its own layer do not hide it.
+/// below show: whiteouts of its own layer do not hide it. `implied` describes directories that no
+/// layer does, and the notes count them. They name links that a directory replaces, too.
 ///
 /// Errors: `Limit` for directories within each other; `Corrupt` for a hard link without a file.
-pub fn stack(layers: Vec<Loaded>, limits: Limits) -> Result<Loaded> {
+pub fn stack(layers: Vec<Loaded>, implied: Meta, limits: Limits) -> Result<Loaded> {
     let (trees, contents, notes) = joined(layers)?;
-    let stack = Stack::new(&trees, limits)?;
-    Ok(Loaded { tree: stack.build()?, contents, notes })
+    let (tree, Found { implied, replaced_links }) = Stack::new(&trees, implied, limits)?.build()?;
+    Ok(Loaded { tree, contents, notes: Notes { implied, replaced_links, ..notes } })
+}
+
+/// Directories of layers so far, each layer laid over those before it.
+pub struct LowerDirs {
+    /// Nothing but directories and symbolic links.
+    tree: Tree,
+    implied: Meta,
+    limits: Limits,
+}
+
+impl LowerDirs {
+    /// Starts without a layer; `implied` describes directories that no layer does.
+    ///
+    /// Errors: none in practice.
+    pub fn new(implied: Meta, limits: Limits) -> Result<Self> {
+        Ok(LowerDirs { tree: undescribed()?, implied, limits })
+    }
+
+    /// Lays a layer over those before, and describes its directories that have the metadata
+    /// [`OF_LOWER_LAYER`] as the layers so far show them. Notes are those of [`stack`].
+    ///
+    /// Errors: `Limit` for directories within each other.
+    pub fn describe(&mut self, layer: Loaded) -> Result<Loaded> {
+        // What is no directory hides those of lower layers, as a whiteout does.
+        let mut marks = Rewrite::new(&layer.tree);
+        let mut walk = layer.tree.walk();
+        while let Some((path, id)) = walk.next() {
+            let node = layer.tree.node(id);
+            match node.kind {
+                NodeKind::Directory => marks.keep(path, id, Xattrs::clone)?,
+                NodeKind::Symlink(_) if node.meta != LINK_BELOW => marks.keep(path, id, Xattrs::clone)?,
+                _ => marks.add(path, WHITEOUT_DEVICE, Meta::default(), Xattrs::new())?,
+            }
+        }
+        let below = std::mem::replace(&mut self.tree, undescribed()?);
+        let trees = [(below, 0), (marks.finish()?, 0)];
+        let (below, found) = Stack::new(&trees, OF_LOWER_LAYER, self.limits)?.build()?;
+        self.tree = below;
+        let (tree, implied) = self.described(&layer.tree)?;
+        let notes = Notes { implied, replaced_links: found.replaced_links, ..layer.notes };
+        Ok(Loaded { tree, notes, contents: layer.contents })
+    }
+
+    fn described(&self, layer: &Tree) -> Result<(Tree, u64)> {
+        let (mut rewrite, mut implied) = (Rewrite::new(layer), 0);
+        let mut walk = layer.walk();
+        while let Some((path, id)) = walk.next() {
+            let node = layer.node(id);
+            if !node.is_dir() || node.meta != OF_LOWER_LAYER {
+                rewrite.keep(path, id, Xattrs::clone)?;
+                continue;
+            }
+            let below = self.tree.find(path).map(|below| self.tree.node(below));
+            let below = below.filter(|below| below.meta != OF_LOWER_LAYER);
+            implied += u64::from(below.is_none() && !path.is_root());
+            let mut xattrs = below.map_or_else(Xattrs::new, |it| self.tree.xattrs(it.xattrs).clone());
+            xattrs.extend(layer.xattrs(node.xattrs).clone());
+            rewrite.add(path, NodeKind::Directory, below.map_or(self.implied, |it| it.meta), xattrs)?;
+        }
+        Ok((rewrite.finish()?, implied))
+    }
 }
 
 /// Returns true for a layer with hard links to files of lower layers.
@@ -44,7 +111,7 @@ pub fn has_links_below(tree: &Tree) -> bool {
 /// Errors: as [`stack`].
 pub fn with_linked_files(layers: Vec<Loaded>, limits: Limits) -> Result<Loaded> {
     let (trees, contents, notes) = joined(layers)?;
-    let stack = Stack::new(&trees, limits)?;
+    let stack = Stack::new(&trees, OF_LOWER_LAYER, limits)?;
     let Some((layer, (tree, _))) = trees.iter().enumerate().next_back() else {
         return Err(Error::failed("internal: no layers"));
     };
@@ -64,7 +131,7 @@ pub fn with_linked_files(layers: Vec<Loaded>, limits: Limits) -> Result<Loaded> 
             Some(first) => rewrite.link(path, first.clone())?,
             None => {
                 copies.insert(place, path.clone());
-                let xattrs = without_marks(stack.xattrs(place));
+                let xattrs = without_marks(stack.xattrs(place).clone());
                 rewrite.add(path, stack.kind(place), stack.node(place).meta, xattrs)?;
             }
         }
@@ -112,6 +179,9 @@ struct Stack<'a> {
     trees: &'a [(Tree, u64)],
     limits: Limits,
     builder: TreeBuilder,
+    /// Metadata of directories that no layer describes.
+    implied: Meta,
+    found: Found,
     /// Nodes with several names that are in the result.
     links: HashMap<Place, BuildId>,
     /// Files that hard links to lower layers lead to.
@@ -120,9 +190,18 @@ struct Stack<'a> {
     targets: HashSet<Place>,
 }
 
+/// Findings about a result.
+#[derive(Default)]
+struct Found {
+    /// Directories that no layer describes.
+    implied: u64,
+    replaced_links: Vec<ImagePath>,
+}
+
 /// Directory of the result whose entries are still to come.
 struct Open {
     build: BuildId,
+    path: ImagePath,
     /// Directories that come together, the lowest first.
     dirs: Vec<Place>,
     depth: u64,
@@ -130,10 +209,11 @@ struct Open {
 
 impl<'a> Stack<'a> {
     /// Resolves hard links, those of lower layers first.
-    fn new(trees: &'a [(Tree, u64)], limits: Limits) -> Result<Self> {
-        let builder = TreeBuilder::new(IMPLIED);
+    fn new(trees: &'a [(Tree, u64)], implied: Meta, limits: Limits) -> Result<Self> {
+        let builder = TreeBuilder::new(implied);
         let (links, linked, targets) = (HashMap::new(), HashMap::new(), HashSet::new());
-        let mut stack = Stack { trees, limits, builder, links, linked, targets };
+        let found = Found::default();
+        let mut stack = Stack { trees, limits, builder, implied, found, links, linked, targets };
         for (layer, (tree, _)) in trees.iter().enumerate() {
             for (id, node) in tree.nodes() {
                 let Some(target) = link_below(node) else { continue };
@@ -195,16 +275,19 @@ impl<'a> Stack<'a> {
         (0..count).map(|layer| (layer, NodeId::ROOT)).collect()
     }
 
-    fn build(mut self) -> Result<Tree> {
-        let roots = self.visible(&self.roots(self.trees.len())).to_vec();
-        let (meta, xattrs) = self.description(&roots);
-        self.builder.describe(BuildId::ROOT, meta, xattrs);
-        let mut open = vec![Open { build: BuildId::ROOT, dirs: roots, depth: 1 }];
+    fn build(mut self) -> Result<(Tree, Found)> {
+        let found = self.roots(self.trees.len());
+        let roots = self.visible(&found).to_vec();
+        if let Some((meta, xattrs)) = self.description(&found) {
+            self.builder.describe(BuildId::ROOT, meta, xattrs);
+        }
+        let root = ImagePath::root();
+        let mut open = vec![Open { build: BuildId::ROOT, path: root, dirs: roots, depth: 1 }];
         while let Some(dir) = open.pop() {
             self.limits.check("layers", Limit::Depth, dir.depth)?;
             self.fill(&dir, &mut open)?;
         }
-        self.builder.finish()
+        Ok((self.builder.finish()?, self.found))
     }
 
     fn node(&self, (layer, id): Place) -> &Node {
@@ -233,11 +316,31 @@ impl<'a> Stack<'a> {
                 continue;
             }
             let dirs = visible.to_vec();
-            let (meta, xattrs) = self.description(&dirs);
+            let path = dir.path.join(checked);
+            if self.replaces_link(&found) {
+                self.found.replaced_links.push(path.clone());
+            }
+            let described = self.description(&found);
+            self.found.implied += u64::from(described.is_none());
+            let (meta, xattrs) = described.unwrap_or((self.implied, Xattrs::new()));
             let build = self.builder.add_child(dir.build, checked, NodeKind::Directory, meta, xattrs);
-            open.push(Open { build, dirs, depth: dir.depth.saturating_add(1) });
+            open.push(Open { build, path, dirs, depth: dir.depth.saturating_add(1) });
         }
         Ok(())
+    }
+
+    /// True for directories over a symbolic link, which no mark tells to hide.
+    fn replaces_link(&self, found: &[Place]) -> bool {
+        let (links, dirs) = match found.iter().rposition(|place| !self.node(*place).is_dir()) {
+            Some(at) => found.split_at(at + 1),
+            None => return false,
+        };
+        let is_link = |place: &Place| {
+            let node = self.node(*place);
+            matches!(node.kind, NodeKind::Symlink(_)) && node.meta != LINK_BELOW
+        };
+        let is_opaque = |place: &Place| is_opaque(self.xattrs(*place));
+        links.last().is_some_and(is_link) && !dirs.iter().any(is_opaque)
     }
 
     /// Leaves what no layer above hides: directories that come together, one of anything else, or
@@ -253,7 +356,7 @@ impl<'a> Stack<'a> {
         }
         let hides = |place: &Place| {
             let node = self.node(*place);
-            !node.is_dir() || is_opaque_dir(self.xattrs(*place))
+            !node.is_dir() || is_opaque(self.xattrs(*place))
         };
         match found.iter().rposition(hides) {
             Some(at) if self.node(found[at]).is_dir() => &found[at..],
@@ -263,13 +366,11 @@ impl<'a> Stack<'a> {
     }
 
     /// Returns metadata and attributes of a directory: those of the highest layer that describes
-    /// it.
-    fn description(&self, dirs: &[Place]) -> (Meta, Xattrs) {
-        let described = dirs.iter().rev().find(|place| self.node(**place).meta != OF_LOWER_LAYER);
-        match described {
-            Some(&place) => (self.node(place).meta, without_marks(self.xattrs(place))),
-            None => (IMPLIED, Xattrs::new()),
-        }
+    /// it. An opaque mark hides what lower layers have in a directory, and not the directory.
+    fn description(&self, found: &[Place]) -> Option<(Meta, Xattrs)> {
+        let dirs = found.iter().rev().take_while(|place| self.node(**place).is_dir());
+        let mut described = dirs.filter(|place| self.node(**place).meta != OF_LOWER_LAYER);
+        described.next().map(|&place| (self.node(place).meta, without_marks(self.xattrs(place).clone())))
     }
 
     fn kind(&self, place: Place) -> NodeKind {
@@ -291,7 +392,7 @@ impl<'a> Stack<'a> {
         let node = self.node(place);
         let (is_linked, meta) = (node.links > 1 || self.targets.contains(&place), node.meta);
         let kind = self.kind(place);
-        let xattrs = without_marks(self.xattrs(place));
+        let xattrs = without_marks(self.xattrs(place).clone());
         let build = self.builder.add_child(parent, name, kind, meta, xattrs);
         if is_linked {
             self.links.insert(place, build);
@@ -302,16 +403,16 @@ impl<'a> Stack<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packfs_core::{DeviceNumber, Held, ImagePath};
+    use packfs_core::{DeviceNumber, Held, ImagePath, Implied};
 
     fn path(text: &str) -> ImagePath {
         ImagePath::parse(text.as_bytes()).unwrap()
     }
 
     /// Returns a layer of lines: `a/` is a directory, `a/!` an opaque one, `a/?` one without a
-    /// description, `a=` a whiteout, `a@b` a symbolic link, `a>b` a hard link, which leads to a
-    /// lower layer if the file is not among the lines before, and anything else a file with its own
-    /// name and the number of the layer.
+    /// description, `a/?!` both, `a=` a whiteout, `a@b` a symbolic link, `a>b` a hard link, which
+    /// leads to a lower layer if the file is not among the lines before, and anything else a file
+    /// with its own name and the number of the layer.
     fn layer(number: u32, lines: &[&str]) -> Loaded {
         let meta = |mode| Meta { mode, ..Meta::default() };
         let mut tree = TreeBuilder::new(OF_LOWER_LAYER);
@@ -331,9 +432,10 @@ mod tests {
             }));
             let opaque = Xattrs::from([(b"trusted.overlay.opaque".to_vec(), b"y".to_vec())]);
             match mark {
-                "/" | "/!" | "/?" => {
+                "/" | "/!" | "/?" | "/?!" => {
                     let (meta, xattrs) = match mark {
                         "/?" => (OF_LOWER_LAYER, Xattrs::new()),
+                        "/?!" => (OF_LOWER_LAYER, opaque),
                         "/!" => (meta(0o700 + number as u16), opaque),
                         _ => (meta(0o700 + number as u16), Xattrs::new()),
                     };
@@ -365,7 +467,7 @@ mod tests {
     }
 
     fn stacked(lines: &[&[&str]]) -> Vec<String> {
-        rows(stack(layers(lines), Limits::default()).unwrap())
+        rows(stack(layers(lines), Implied::default().meta(None), Limits::default()).unwrap())
     }
 
     fn rows(loaded: Loaded) -> Vec<String> {
@@ -406,6 +508,35 @@ mod tests {
     fn directories_that_a_layer_only_implies_keep_their_metadata() {
         assert_eq!(stacked(&[&["d/", "d/x"], &["d/?", "d/y"]])[0], "d/ 701");
         assert_eq!(stacked(&[&["d/?", "d/x"]])[0], "d/ 755");
+        assert_eq!(stacked(&[&["d/", "d/x"], &["d/?!", "d/y"]]), ["d/ 701", "d/y: d/y 2 x1"]);
+        assert_eq!(stacked(&[&["d/", "d/x"], &["d="], &["d/?", "d/y"]])[0], "d/ 755");
+    }
+
+    #[test]
+    fn a_layer_alone_takes_the_metadata_of_the_directories_below() {
+        let lines: [&[&str]; 4] = [
+            &["d/", "d/e/", "d/e/x", "f/", "g/"],
+            &["d/?", "d/e/?!", "d/e/y", "f", "n/?", "n/m/?", "n/m/x"],
+            &["d/?", "d/e/?", "d/e/z", "f/?", "f/x", "g="],
+            &["g/?", "g/x", "n/", "n/m/?", "n/m/y"],
+        ];
+        let mut below = LowerDirs::new(Implied::default().meta(None), Limits::default()).unwrap();
+        let mut found = Vec::new();
+        for layer in layers(&lines) {
+            let layer = below.describe(layer).unwrap();
+            let dirs = layer.tree.nodes().filter(|(_, node)| node.is_dir());
+            let modes = dirs.map(|(id, node)| format!("{} {:o}", layer.tree.path(id), node.meta.mode));
+            found.push((layer.notes.implied, modes.skip(1).collect::<Vec<_>>().join(", ")));
+        }
+        let link = LowerDirs::new(Meta::default(), Limits::default()).and_then(|mut below| {
+            below.describe(layer(1, &["l@d", "m@d", "n@d"]))?;
+            below.describe(layer(2, &["l/?", "l/x", "m/!", "n="]))
+        });
+        let replaced = link.unwrap().notes.replaced_links;
+        assert_eq!(replaced.iter().map(ToString::to_string).collect::<Vec<_>>(), ["l"]);
+        assert_eq!(found[1], (2, "d 701, d/e 701, n 755, n/m 755".into()));
+        assert_eq!(found[2], (1, "d 701, d/e 701, f 755".into()));
+        assert_eq!(found[3], (2, "g 755, n 704, n/m 755".into()));
     }
 
     #[test]
@@ -458,10 +589,11 @@ mod tests {
             &[&["d/", "l@d"], &["b>l/a"]],
             &[&["l@l"], &["b>l/a"]],
         ] {
-            let error = stack(layers(lines), Limits::default()).err().unwrap();
+            let error = stack(layers(lines), Meta::default(), Limits::default()).err().unwrap();
             assert!(error.to_string().contains("hard link"), "{lines:?}: {error}");
         }
-        let error = stack(layers(&[&["x"], &["b>a", "a"]]), Limits::default()).err().unwrap();
+        let error =
+            stack(layers(&[&["x"], &["b>a", "a"]]), Meta::default(), Limits::default()).err().unwrap();
         assert!(error.hints().iter().any(|hint| hint.contains("only after the link")), "{error}");
     }
 

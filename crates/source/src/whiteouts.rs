@@ -8,8 +8,9 @@
 
 use crate::rewrite::Rewrite;
 use packfs_core::{
-    ContentId, DeviceNumber, Entry, Error, ImagePath, Name, NodeId, NodeKind, Result, Tree, Xattrs,
+    ContentId, Entry, Error, ImagePath, Name, NodeId, NodeKind, Result, Tree, Xattrs, overlay,
 };
+use std::collections::HashSet;
 use std::str::FromStr;
 
 /// Format of whiteouts.
@@ -41,9 +42,7 @@ const WHITEOUT_PREFIX: &[u8] = b".wh.";
 /// Names reserved by AUFS, except [`OPAQUE_NAME`].
 const RESERVED_PREFIX: &[u8] = b".wh..wh.";
 const OPAQUE_NAME: &[u8] = b".wh..wh..opq";
-const OPAQUE_XATTRS: [&[u8]; 2] = [b"trusted.overlay.opaque", b"user.overlay.opaque"];
-const WHITEOUT_XATTRS: [&[u8]; 2] = [b"trusted.overlay.whiteout", b"user.overlay.whiteout"];
-const WHITEOUT_DEVICE: NodeKind = NodeKind::CharDevice(DeviceNumber { major: 0, minor: 0 });
+pub(crate) const WHITEOUT_DEVICE: NodeKind = NodeKind::CharDevice(overlay::WHITEOUT_DEVICE);
 /// An empty file, whose contents are never read.
 const EMPTY_FILE: NodeKind = NodeKind::File { len: 0, content: ContentId(0) };
 
@@ -53,7 +52,7 @@ const EMPTY_FILE: NodeKind = NodeKind::File { len: 0, content: ContentId(0) };
 pub(crate) fn respell(tree: Tree, whiteouts: Whiteouts) -> Result<Tree> {
     match whiteouts {
         Whiteouts::Keep => Ok(tree),
-        Whiteouts::Overlayfs => to_overlayfs(&tree),
+        Whiteouts::Overlayfs => with_origins(to_overlayfs(&tree)?),
         Whiteouts::Aufs => to_aufs(&tree),
     }
 }
@@ -98,7 +97,7 @@ fn to_overlayfs(tree: &Tree) -> Result<Tree> {
             None if tree.node(id).is_dir() && is_opaque(tree, path, id, name) => {
                 rewrite.keep(path, id, |xattrs| {
                     let mut xattrs = xattrs.clone();
-                    xattrs.insert(OPAQUE_XATTRS[0].to_vec(), b"y".to_vec());
+                    xattrs.insert(overlay::OPAQUE[0].to_vec(), b"y".to_vec());
                     xattrs
                 })?;
             }
@@ -145,8 +144,7 @@ fn to_aufs(tree: &Tree) -> Result<Tree> {
     while let Some((path, id)) = walk.next() {
         let node = tree.node(id);
         let xattrs = tree.xattrs(node.xattrs);
-        let is_marked = |names: [&[u8]; 2]| names.iter().any(|&name| xattrs.contains_key(name));
-        if is_whiteout(&node.kind, xattrs) && !path.is_root() {
+        if overlay::is_whiteout(&node.kind, xattrs) && !path.is_root() {
             let name = path.file_name().map_or(&b""[..], |name| name.as_bytes());
             let mark = [WHITEOUT_PREFIX, name].concat();
             let mut at = path.clone();
@@ -155,15 +153,15 @@ fn to_aufs(tree: &Tree) -> Result<Tree> {
                 Name::new(&mark)
                     .map_err(|why| Error::failed(format!("cannot create a whiteout for {path:?}: {why}")))?,
             );
-            rewrite.add(&at, EMPTY_FILE, node.meta, without(xattrs, WHITEOUT_XATTRS))?;
+            rewrite.add(&at, EMPTY_FILE, node.meta, without(xattrs, overlay::WHITEOUT))?;
             continue;
         }
-        if !node.is_dir() || !is_marked(OPAQUE_XATTRS) {
+        if !node.is_dir() {
             rewrite.keep(path, id, Xattrs::clone)?;
             continue;
         }
-        rewrite.keep(path, id, |xattrs| without(xattrs, OPAQUE_XATTRS))?;
-        if is_opaque_dir(xattrs) {
+        rewrite.keep(path, id, |xattrs| overlay::without_marks(xattrs.clone()))?;
+        if overlay::is_opaque(xattrs) {
             let name = Name::new(OPAQUE_NAME).map_err(Error::failed)?;
             let meta = packfs_core::Meta { mode: node.meta.mode & 0o666, ..node.meta };
             rewrite.add(&path.join(name), EMPTY_FILE, meta, Xattrs::new())?;
@@ -172,22 +170,29 @@ fn to_aufs(tree: &Tree) -> Result<Tree> {
     rewrite.finish()
 }
 
-/// Returns true for a whiteout of overlayfs.
-pub(crate) fn is_whiteout(kind: &NodeKind, xattrs: &Xattrs) -> bool {
-    *kind == WHITEOUT_DEVICE
-        || matches!(kind, NodeKind::File { len: 0, .. })
-            && WHITEOUT_XATTRS.iter().any(|&name| xattrs.contains_key(name))
-}
-
-/// Returns true for the attributes of a directory that hides what lower layers have in it. Other
-/// values than `y` mark directories that contain other kinds of whiteouts.
-pub fn is_opaque_dir(xattrs: &Xattrs) -> bool {
-    OPAQUE_XATTRS.iter().any(|&name| xattrs.get(name).is_some_and(|value| value == b"y"))
-}
-
-/// Removes the marks of overlayfs.
-pub fn without_marks(xattrs: &Xattrs) -> Xattrs {
-    without(&without(xattrs, WHITEOUT_XATTRS), OPAQUE_XATTRS)
+/// Marks the directories that have whiteouts of overlayfs, as mkfs.erofs does; see
+/// [`overlay::mark_origin`].
+///
+/// Errors: those of building a tree.
+pub fn with_origins(tree: Tree) -> Result<Tree> {
+    let is_whiteout = |entry: Entry<'_>| tree.node(entry.node).kind == WHITEOUT_DEVICE;
+    let dirs = tree.nodes().filter(|(_, node)| node.is_dir()).map(|(id, _)| id);
+    let marked: HashSet<NodeId> = dirs.filter(|id| tree.entries(*id).any(is_whiteout)).collect();
+    if marked.is_empty() {
+        return Ok(tree);
+    }
+    let mut rewrite = Rewrite::new(&tree);
+    let mut walk = tree.walk();
+    while let Some((path, id)) = walk.next() {
+        rewrite.keep(path, id, |xattrs| {
+            let mut xattrs = xattrs.clone();
+            if marked.contains(&id) {
+                overlay::mark_origin(&mut xattrs);
+            }
+            xattrs
+        })?;
+    }
+    rewrite.finish()
 }
 
 fn without(xattrs: &Xattrs, names: [&[u8]; 2]) -> Xattrs {
@@ -227,7 +232,7 @@ mod tests {
                 FileType::CharDevice => text.push('='),
                 _ => {}
             }
-            if tree.xattrs(node.xattrs).contains_key(OPAQUE_XATTRS[0]) {
+            if tree.xattrs(node.xattrs).contains_key(overlay::OPAQUE[0]) {
                 text.push('!');
             }
             paths.push(text);
@@ -243,6 +248,21 @@ mod tests {
     fn marks_become_devices_and_opaque_directories() {
         let layer = ["a/", "a/.wh.gone", "a/kept", "b/", "b/.wh..wh..opq", "b/new", ".wh.c"];
         assert_eq!(overlayfs(&layer), ["/", "a/", "a/gone=", "a/kept", "b/!", "b/new", "c="]);
+    }
+
+    #[test]
+    fn directories_of_whiteouts_are_marked_for_linux() {
+        let origins = |layer: &[&str]| -> Vec<String> {
+            let tree = respell(tree(layer), Whiteouts::Overlayfs).unwrap();
+            let is_marked = |id: NodeId| overlay::has_any(tree.xattrs(tree.node(id).xattrs), overlay::ORIGIN);
+            tree.nodes().filter(|(id, _)| is_marked(*id)).map(|(id, _)| tree.path(id).to_string()).collect()
+        };
+        let layer = ["a/", "a/.wh.x", "b/", "b/.wh..wh..opq", "b/.wh.x", "c/", "c/.wh..wh..opq", "d/x="];
+        assert_eq!(origins(&layer), ["a", "b", "d"]);
+        assert_eq!(origins(&[".wh.x"]), ["/"]);
+        let there = respell(tree(&layer), Whiteouts::Overlayfs).unwrap();
+        let back = respell(there, Whiteouts::Aufs).unwrap();
+        assert!(back.nodes().all(|(_, node)| back.xattrs(node.xattrs).is_empty()));
     }
 
     #[test]

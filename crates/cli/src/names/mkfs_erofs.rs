@@ -6,10 +6,10 @@ use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
 use super::teller::{Form, Teller};
 use super::{block_list, digests, hints, sources, trees, usage, when};
 use crate::out::Outcome;
-use crate::out::report::{self, Out};
-use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file};
+use crate::out::report::{Out, self};
+use packfs::source::{decoded_file, Loaded, Selection, Shape, TarReading, Whiteouts, with_origins};
 use packfs::{
-    DeviceNumber, Error, ImagePath, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
+    DeviceNumber, Error, ImagePath, Implied, MadeAt, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
     ResultExt, Source, Timestamp,
 };
 use regex::bytes::Regex;
@@ -460,10 +460,10 @@ impl Job {
     }
 
     /// Returns the metadata of directories that an archive does not describe.
-    fn implied(&self) -> Meta {
+    fn implied(&self) -> Implied {
         let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         let mtime = Timestamp::from_seconds(self.made_at.or(self.epoch).unwrap_or_else(now));
-        Meta { mode: 0o777, owner: Owner { uid, gid }, mtime }
+        Implied { mode: 0o777, owner: Owner { uid, gid }, mtime: Some(mtime) }
     }
 
     fn loaded(&self, source: Source, teller: &Teller) -> Result<Loaded> {
@@ -472,7 +472,7 @@ impl Job {
             file_contexts: sources::file_contexts(given, "--file-contexts", "--mount-point")?,
             whiteouts: Some(if given.has("--aufs") { Whiteouts::Overlayfs } else { Whiteouts::Keep }),
             mtime_max: self.epoch.map(Timestamp::from_seconds),
-            implied: (self.mode()? != Mode::Image).then(|| self.implied()),
+            implied: if self.mode()? == Mode::Image { Implied::default() } else { self.implied() },
             tar: TarReading {
                 headers_only: given.last("--tar").is_some_and(|mode| mode == "headerball"),
                 ..TarReading::default()
@@ -513,6 +513,7 @@ impl Job {
         let config = sources::FsConfig::of(given, "--fs-config-file", "--mount-point")?;
         let has_labels = given.has("--file-contexts");
         let strips = given.last("--ovlfs-strip").is_some_and(|value| value != "0");
+        let loaded = Loaded { tree: with_origins(loaded.tree)?, ..loaded };
         let loaded = trees::edited(loaded, !given.has("--hard-dereference"), |path, node, edit| {
             config.apply(path, edit);
             let owner = &mut edit.meta.owner;

@@ -10,8 +10,8 @@ use super::{ng_glob, ng_sort, trees, usage};
 use crate::out::{Outcome, report};
 use packfs::source::{FileContexts, Loaded, Selection, Shape, Whiteouts};
 use packfs::{
-    Error, ImagePath, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result, ResultExt,
-    Source, Timestamp, Xattrs,
+    Error, ImagePath, Implied, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
+    ResultExt, Source, Timestamp, Xattrs,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -100,7 +100,8 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let defaults = defaults(&given)?;
-    let mut shape = Shape { whiteouts: Some(Whiteouts::Keep), ..Shape::default() };
+    let implied = defaults.into();
+    let mut shape = Shape { whiteouts: Some(Whiteouts::Keep), implied, ..Shape::default() };
     if let Some(root) = given.last("--root-becomes") {
         shape.strip_prefix = ImagePath::parse(root.as_bytes())?;
     }
@@ -155,7 +156,8 @@ fn below_root(target: &[u8], root: &ImagePath) -> Option<Vec<u8>> {
 
 /// Returns the metadata of directories without an entry.
 fn defaults(given: &Given) -> Result<Meta> {
-    let mut meta = Meta { mode: 0o755, ..Meta::default() };
+    let epoch = super::when::source_date_epoch()?.map(Timestamp::from_seconds);
+    let mut meta = Implied::default().meta(epoch);
     for word in given.text("--defaults")?.unwrap_or_default().split(',').filter(|word| !word.is_empty()) {
         let wrong = || Error::usage(format!("--defaults: {word:?} is not uid=N, gid=N, mode=N or mtime=N"));
         let (key, value) = word.split_once('=').ok_or_else(wrong)?;

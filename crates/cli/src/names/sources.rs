@@ -54,15 +54,21 @@ impl Sources<'_> {
     }
 
     fn tar(&self, shape: &Shape, metadata: &Metadata, progress: &dyn Progress) -> Result<Loaded> {
-        let loaded = Source::TarStdin.load(shape, progress)?;
+        // Directories without a member have the root's time, which is known once all is read.
+        let made = Timestamp { seconds: i64::MIN, nanos: 0 };
+        let Meta { mode, owner, mtime } = own_root();
+        let implied = metadata.implied(owner, made);
+        let loaded = Source::TarStdin.load(&Shape { implied, ..shape.clone() }, progress)?;
         // The tool gives the root of its own, whatever the archive says.
-        let mut meta = own_root();
-        if let Some(change) = &metadata.default_mode {
-            meta.mode = change.apply(0o755, true);
-        }
-        meta.owner.uid = metadata.default_uid.unwrap_or(meta.owner.uid);
-        meta.owner.gid = metadata.default_gid.unwrap_or(meta.owner.gid);
-        with_root(loaded, meta)
+        let mode = if metadata.default_mode.is_some() { implied.mode } else { mode };
+        trees::edited(loaded, true, |path, _, edit| {
+            if path.is_root() {
+                edit.meta = Meta { mode, owner: implied.owner, mtime };
+            } else if edit.meta.mtime == made {
+                edit.meta.mtime = mtime;
+            }
+            Ok(true)
+        })
     }
 
     fn list(&self, end: u8, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {

@@ -5,7 +5,7 @@ use super::parse::{Given, Row, Takes, acts, ignored, size};
 use super::users::Ids;
 use super::when;
 use packfs::source::ModeChange;
-use packfs::{Error, Meta, PackOptions, Result, Timestamp, Xattrs};
+use packfs::{Error, Implied, Meta, Owner, PackOptions, Result, Timestamp, Xattrs};
 use regex::bytes::Regex;
 use std::os::unix::ffi::OsStrExt;
 
@@ -258,9 +258,9 @@ pub struct Metadata {
     /// Metadata of directories without an entry in a tar archive.
     pub default_mode: Option<ModeChange>,
     /// The same, for the owner.
-    pub default_uid: Option<u32>,
+    default_uid: Option<u32>,
     /// The same, for the group.
-    pub default_gid: Option<u32>,
+    default_gid: Option<u32>,
     /// Set if pseudo definitions override forced owners.
     pub pseudo_override: bool,
     no_xattrs: bool,
@@ -311,6 +311,14 @@ impl Metadata {
             xattrs_include: compiled("-xattrs-include")?,
             xattrs_add: added.collect::<Result<_>>()?,
         })
+    }
+
+    /// Returns the metadata of directories without an entry in a tar archive.
+    pub fn implied(&self, user: Owner, made: Timestamp) -> Implied {
+        let mode = self.default_mode.as_ref().map_or(0o755, |change| change.apply(0o755, true));
+        let uid = self.default_uid.unwrap_or(user.uid);
+        let gid = self.default_gid.unwrap_or(user.gid);
+        Implied { mode, owner: Owner { uid, gid }, mtime: Some(made) }
     }
 
     /// Returns true if nothing but times and attributes of an entry may change.

@@ -1,11 +1,12 @@
 //! `packfs merge`: one image of several, without decoding their data.
 
+use super::pack::source_date_epoch;
 use crate::args::LimitArgs;
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
 use packfs::shards::{Plan, open_store, shard_images};
-use packfs::{DataPlace, Error, Merge, Merged, OnConflict, Progress, Result};
+use packfs::{DataPlace, Error, Implied, Merge, Merged, OnConflict, Progress, Result, Timestamp};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
@@ -147,6 +148,8 @@ impl Opts {
             Conflict::Error => merge,
             Conflict::Last => merge.on_conflict(OnConflict::LastWins),
         };
+        let mtime = source_date_epoch()?.map(Timestamp::from_seconds);
+        let merge = merge.implied(Implied { mtime, ..Implied::default() });
         let merge = if self.apply_whiteouts { merge.apply_whiteouts() } else { merge };
         let merge = if self.sync { merge.sync() } else { merge };
         let merge = match &self.kernel {

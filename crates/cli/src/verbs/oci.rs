@@ -1,18 +1,20 @@
 //! `packfs oci`: EROFS images as the layers of OCI images.
 
+use super::pack::source_date_epoch;
 use crate::args::{LimitArgs, OciArgs, parse_option};
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
-use packfs::oci::{ErofsMedia, LayerEncoding, OciPlace, OciReport};
+use packfs::oci::{ErofsMedia, ImageConfig, LayerEncoding, Listed, OciPlace, OciReport, place_of};
 use packfs::remote::RemoteOptions;
-use packfs::{Error, PackOptions, Progress, Result, shown_place};
+use packfs::source::Shape;
+use packfs::{Error, Limits, PackOptions, Progress, Result, ResultExt, Timestamp, printable, shown_place};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Push EROFS images as an OCI image, or convert an OCI image
+/// Push, pull, list, and convert OCI images
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -36,7 +38,47 @@ enum Action {
         paths: Vec<PathBuf>,
 
         #[command(flatten)]
+        config: Box<ConfigArgs>,
+
+        #[command(flatten)]
         common: Common,
+    },
+    /// Copy an OCI image, with its layers as they are
+    ///
+    /// Manifests and blobs keep their digests. An archive holds an image layout and the list of
+    /// docker save, so docker load, podman load, and skopeo read it.
+    Pull {
+        /// oci://REGISTRY/NAME[:TAG] or oci-layout:DIR[:TAG]
+        #[arg(value_name = "SOURCE")]
+        source: PathBuf,
+
+        /// oci-layout:DIR[:TAG], oci-archive:FILE[:TAG], or docker-archive:FILE[:NAME:TAG]
+        #[arg(value_name = "TARGET")]
+        target: PathBuf,
+
+        /// Copy the images of all platforms, with their index
+        #[arg(long, conflicts_with = "platform")]
+        all_platforms: bool,
+
+        #[command(flatten)]
+        oci: OciArgs,
+
+        #[command(flatten)]
+        answering: Answering,
+    },
+    /// List images of a layout or archive, or tags of a repository
+    ///
+    /// Of a reference with a tag, the images of all platforms are listed.
+    Ls {
+        /// oci://REGISTRY/NAME[:TAG], oci-layout:DIR, or oci-archive:FILE
+        #[arg(value_name = "PLACE")]
+        place: PathBuf,
+
+        #[command(flatten)]
+        oci: OciArgs,
+
+        #[command(flatten)]
+        answering: Answering,
     },
     /// Convert tar layers of an OCI image to EROFS images
     ///
@@ -75,6 +117,82 @@ enum Action {
     },
 }
 
+/// Configuration of an image that is pushed.
+#[derive(clap::Args)]
+struct ConfigArgs {
+    /// Begin with the configuration in FILE
+    ///
+    /// JSON of the OCI image specification. The layers in it are replaced, and its history is left
+    /// out. Options below change it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Begin with the configuration of another image
+    ///
+    /// REF is oci://REGISTRY/NAME, oci-layout:DIR, or oci-archive:FILE, as for convert.
+    #[arg(long, value_name = "REF", conflicts_with = "config")]
+    like: Option<PathBuf>,
+
+    /// Set the program to run, as '["/bin/sh","-c"]'
+    ///
+    /// A JSON list, or one word.
+    #[arg(long, value_name = "WORDS", value_parser = words)]
+    entrypoint: Option<Words>,
+
+    /// Set the arguments of the program, or the program, as '["nginx","-g"]'
+    ///
+    /// A JSON list, or one word.
+    #[arg(long, value_name = "WORDS", value_parser = words)]
+    cmd: Option<Words>,
+
+    /// Set a variable of the environment
+    ///
+    /// May be given several times.
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<String>,
+
+    /// Set the user, and with :GROUP the group, that the program runs as
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
+
+    /// Set the directory that the program starts in
+    #[arg(long, value_name = "DIR")]
+    workdir: Option<String>,
+
+    /// Set a label
+    ///
+    /// May be given several times.
+    #[arg(long, value_name = "NAME=VALUE")]
+    label: Vec<String>,
+}
+
+/// Words of a program to run.
+#[derive(Clone)]
+struct Words(Vec<String>);
+
+fn words(text: &str) -> Result<Words, String> {
+    packfs::oci::words(text).map(Words).map_err(|error| error.to_string())
+}
+
+impl ConfigArgs {
+    fn config(&self) -> Result<ImageConfig> {
+        let read = |path: &PathBuf| std::fs::read(path).or_io(|| format!("cannot read {path:?}"));
+        let place = |path: &PathBuf| {
+            place_of(path, Limits::default())?.ok_or_else(|| none(path, "take the configuration of"))
+        };
+        Ok(ImageConfig {
+            base: self.config.as_ref().map(read).transpose()?,
+            like: self.like.as_ref().map(place).transpose()?,
+            entrypoint: self.entrypoint.as_ref().map(|words| words.0.clone()),
+            cmd: self.cmd.as_ref().map(|words| words.0.clone()),
+            env: self.env.clone(),
+            user: self.user.clone(),
+            workdir: self.workdir.clone(),
+            labels: self.label.clone(),
+        })
+    }
+}
+
 /// Options of both.
 #[derive(clap::Args)]
 struct Common {
@@ -111,7 +229,11 @@ const EXAMPLES: &str = "\
 Examples:
   packfs oci push root.erofs oci://localhost:5000/root:v1
   packfs oci push base.erofs app.erofs oci-layout:app:v1
+  packfs oci push root.erofs oci-layout:app --cmd /bin/app --env MODE=prod
+  packfs oci push new.erofs oci-layout:app:v2 --like oci-layout:app:v1
   packfs oci push --zstd root.erofs oci://localhost:5000/root:small
+  packfs oci pull oci://docker.io/debian:12 docker-archive:debian.tar
+  packfs oci ls oci://docker.io/debian:12
   packfs oci convert oci://docker.io/debian:12 oci-layout:debian:12
   packfs oci convert --all-platforms oci://docker.io/debian:12 oci-layout:all:12
   packfs oci convert docker-archive:app.tar oci://localhost:5000/app:erofs
@@ -122,22 +244,32 @@ impl Opts {
     /// Pushes or converts.
     pub fn run(self) -> Outcome {
         match self.action {
-            Action::Push { mut paths, common } => {
+            Action::Push { mut paths, config, common } => {
                 // The parser sees to it that there is one.
                 let target = paths.pop().unwrap_or_default();
                 common.run(&target, |bars| {
                     let push = packfs::oci::push(&paths, target_of(&target)?);
                     let push = push.media(common.media()).encoding(common.encoding());
-                    let push = push.jobs(common.answering.work.jobs());
+                    let push = push.jobs(common.answering.work.jobs()).config(config.config()?);
                     push.remote(common.remote()).run(bars)
                 })
             }
+            Action::Pull { source, target, all_platforms, oci, answering } => {
+                shown(&answering, "pulled", &target, |bars| {
+                    let from = place_of(&source, Limits::default())?.ok_or_else(|| none(&source, "pull"))?;
+                    let pull = packfs::oci::pull(from, target_of(&target)?).all_platforms(all_platforms);
+                    pull.remote(oci.apply(RemoteOptions::default())).run(bars)
+                })
+            }
+            Action::Ls { place, oci, answering } => listed(&place, &oci, &answering),
             Action::Convert { source, target, codec, options, all_platforms, limits, common } => {
                 common.run(&target, |bars| {
-                    let from = OciPlace::of(&source)?.ok_or_else(|| none(&source, "convert"))?;
+                    let from = place_of(&source, limits.limits())?.ok_or_else(|| none(&source, "convert"))?;
                     let convert = packfs::oci::convert(from, target_of(&target)?);
                     let convert = convert.all_platforms(all_platforms).encoding(common.encoding());
+                    let mtime_max = source_date_epoch()?.map(Timestamp::from_seconds);
                     let packing = PackOptions {
+                        shape: Shape { mtime_max, ..Shape::default() },
                         codec: codec.clone(),
                         options: options.clone(),
                         limits: limits.limits(),
@@ -178,37 +310,98 @@ impl Common {
     }
 
     fn run(&self, target: &Path, work: impl FnOnce(&dyn Progress) -> Result<OciReport>) -> Outcome {
-        self.answering.shown(|bars| {
-            let report = work(bars)?;
-            bars.finish();
-            let image = shown_place(target).trim_matches('"').to_owned();
-            if self.answering.json {
-                json::print(&Document { image: &image, report: &report })?;
-            } else if !self.answering.work.quiet {
-                let mut out = Out::stdout();
-                let layers = text::counted(report.layers, "layer");
-                let layers = match report.images {
-                    1 => layers,
-                    count => format!("{}, {layers}", text::counted(count, "image")),
-                };
-                out.line(format_args!(
-                    "{}: {image}: {layers}, {}",
-                    "pushed".green().bold(),
-                    text::size(report.layer_bytes)
-                ))?;
-                let present = match report.present {
-                    0 => String::new(),
-                    count => format!("; {} already there", text::counted(count, "layer")),
-                };
-                out.line(format_args!("  {}{present}", report.digest))?;
-                out.finish()?;
-            }
-            Ok(ExitCode::SUCCESS)
-        })
+        shown(&self.answering, "pushed", target, work)
     }
 }
 
-/// Document of `oci push --json` and `oci convert --json`.
+/// Writes an image, and tells what came of it.
+fn shown(
+    answering: &Answering,
+    done: &str,
+    target: &Path,
+    work: impl FnOnce(&dyn Progress) -> Result<OciReport>,
+) -> Outcome {
+    answering.shown(|bars| {
+        let report = work(bars)?;
+        bars.finish();
+        let image = shown_place(target).trim_matches('"').to_owned();
+        if answering.json {
+            json::print(&Document { image: &image, report: &report })?;
+        } else if !answering.work.quiet {
+            let mut out = Out::stdout();
+            let layers = text::counted(report.layers, "layer");
+            let layers = match report.images {
+                1 => layers,
+                count => format!("{}, {layers}", text::counted(count, "image")),
+            };
+            out.line(format_args!(
+                "{}: {image}: {layers}, {}",
+                done.green().bold(),
+                text::size(report.layer_bytes)
+            ))?;
+            let present = match report.present {
+                0 => String::new(),
+                count => format!("; {} already there", text::counted(count, "layer")),
+            };
+            out.line(format_args!("  {}{present}", report.digest))?;
+            out.finish()?;
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn listed(place: &Path, oci: &OciArgs, answering: &Answering) -> Outcome {
+    answering.shown(|bars| {
+        let limits = Limits::default();
+        let found = place_of(place, limits)?.ok_or_else(|| none(place, "list"))?;
+        let remote = oci.apply(RemoteOptions::default());
+        let listed = packfs::oci::list_images(&found, &remote, limits, bars)?;
+        bars.finish();
+        let images: Vec<Row> = listed.iter().map(Row::of).collect();
+        if answering.json {
+            json::print(&images)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut out = Out::stdout();
+        for Row { name, platform, digest, .. } in &images {
+            let word = |text: &Option<String>| printable(text.as_deref().unwrap_or("-")).into_owned();
+            out.line(format_args!("{}  {}  {}", word(name), word(platform), word(digest)))?;
+        }
+        out.finish()?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Image in the document of `oci ls --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Row {
+    /// Tag or reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// Platform as OS/ARCHITECTURE[/VARIANT], where an index tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    platform: Option<String>,
+    /// Digest of the manifest; missing for tags of a repository, and in archives of docker save.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    /// Media type of the manifest, where there is a digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    media_type: Option<String>,
+}
+
+impl Row {
+    fn of(listed: &Listed) -> Self {
+        Row {
+            name: listed.name.clone(),
+            platform: listed.platform.as_ref().map(ToString::to_string),
+            digest: listed.digest.as_ref().map(ToString::to_string),
+            media_type: listed.media_type.clone(),
+        }
+    }
+}
+
+/// Document of `oci push --json`, `oci pull --json`, and `oci convert --json`.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {

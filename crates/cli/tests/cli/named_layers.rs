@@ -1,6 +1,7 @@
 //! Archives and images as sources of mkfs.erofs, by packfs and by the tool.
 
 use super::names::{Names, words};
+use super::oci_made::tar;
 use packfs_testkit::{is_root, peer, peer_since, skip};
 use std::process::Command;
 
@@ -196,4 +197,44 @@ fn an_empty_folder_to_extract_to_is_refused() {
     assert_eq!(ours.code, Some(1), "{}", ours.stderr);
     assert!(ours.stderr.contains("empty value given for --extract=X"), "{}", ours.stderr);
     assert_eq!(names.ours("fsck.erofs", "--extract a.erofs").code, Some(0));
+}
+
+#[test]
+fn whiteouts_of_new_and_opaque_directories_are_hidden_in_overlays() {
+    let names = Names::new();
+    if !is_root() {
+        skip("whiteouts are devices, which need root");
+        return;
+    }
+    let made = "mkdir -p low/d low/n up/d up/fresh ml mu mo && echo 1 >low/d/x && echo 1 >low/n/a && \
+        setfattr -n trusted.overlay.opaque -v y up/d && mknod up/d/x c 0 0 && echo 2 >up/d/keep && \
+        mknod up/fresh/old c 0 0 && echo 2 >up/fresh/new && mknod up/gone c 0 0";
+    assert!(Command::new("sh").args(["-c", made]).current_dir(names.path("")).status().unwrap().success());
+    let layer = [("d/", ""), ("d/.wh..wh..opq", ""), ("d/.wh.x", ""), ("d/keep", "2"), ("fresh/", "")];
+    let layer = [&layer[..], &[("fresh/.wh.old", ""), ("fresh/new", "2"), (".wh.gone", "")]].concat();
+    std::fs::write(names.path("up.tar"), tar(&layer)).unwrap();
+    assert_eq!(names.ours("mkfs.erofs", "low.erofs low").code, Some(0));
+    for (door, is_made) in [
+        ("mkfs.erofs", names.ours("mkfs.erofs", "up.erofs up")),
+        ("--aufs", names.ours("mkfs.erofs", "--tar=f --aufs up.erofs up.tar")),
+        ("pack", names.fixture.run(["pack", "-q", "--whiteouts", "overlayfs", "up.tar", "up.erofs"])),
+    ] {
+        assert_eq!(is_made.code, Some(0), "{door}: {}", is_made.stderr);
+        let opened = packfs::open(names.path("up.erofs")).unwrap();
+        for dir in ["", "d", "fresh"] {
+            let xattrs = opened.volume().xattrs(opened.find(dir).unwrap()).unwrap();
+            assert!(xattrs.contains_key(&b"trusted.overlay.origin"[..]), "{door}: {dir}");
+        }
+        let mounted = "mount -o loop,ro low.erofs ml && mount -o loop,ro up.erofs mu && \
+            mount -t overlay -o lowerdir=mu:ml none mo; ls mo/d mo/fresh; echo $?; umount mo; umount mu; umount ml";
+        let run =
+            Command::new("unshare").args(["-m", "sh", "-c", mounted]).current_dir(names.path("")).output();
+        let run = run.unwrap();
+        let text = String::from_utf8_lossy(&run.stdout);
+        if !run.stderr.is_empty() && !text.contains("keep") {
+            skip("EROFS images are not mounted here");
+            return;
+        }
+        assert_eq!(text, "mo/d:\nkeep\n\nmo/fresh:\nnew\n0\n", "{door}");
+    }
 }

@@ -57,6 +57,41 @@ fn owners_of_an_archive_are_those_of_their_names_and_joined_archives_are_read_on
 }
 
 #[test]
+fn directories_without_a_member_are_those_of_the_default_options() {
+    let names = Names::new();
+    let tar = archive(&names, "a.tar", &["--owner=7", "--group=8", "-C", "rootfs", "usr/bin/tool"]);
+    let rows = |image: &str| -> Vec<String> {
+        let listed = listed(&names, image);
+        let rows = listed.lines().filter(|line| line.starts_with('d'));
+        rows.map(|row| row.split_whitespace().take(2).chain(row.split_whitespace().nth(3)).collect())
+            .collect()
+    };
+    for (name, line) in [
+        ("sqfstar", "-default-uid 3 -default-gid 4 -default-mode 0711 -all-time 9 -root-time 9 OUT"),
+        (
+            "mksquashfs",
+            "- OUT -tar -noappend -default-uid 3 -default-gid 4 -default-mode 0711 -all-time 9 -root-time 9",
+        ),
+    ] {
+        let run = names.ours_with(name, &words(&line.replace("OUT", "ours.img")), Some(&tar));
+        assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+        let rows = rows("ours.img");
+        assert!(rows.len() == 3 && rows.iter().all(|row| row.starts_with("drwx--x--x3/4")), "{rows:?}");
+        if let Some(peer) = peer_since(name, "4.7") {
+            names.same_image(&peer, name, line, Some(&tar));
+        }
+    }
+    let line = "-q -f -d uid=5,gid=6,mode=0700,mtime=99 OUT";
+    let run = names.ours_with("tar2sqfs", &words(&line.replace("OUT", "ours.img")), Some(&tar));
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    let wanted = vec!["drwx------5/61970-01-01"; 3];
+    assert_eq!(rows("ours.img"), wanted);
+    if let Some(peer) = peer("tar2sqfs") {
+        names.same_image(&peer, "tar2sqfs", line, Some(&tar));
+    }
+}
+
+#[test]
 fn targets_below_a_directory_that_becomes_the_root_are_those_of_tar2sqfs() {
     let Some(peer) = peer("tar2sqfs") else { return };
     let names = Names::new();

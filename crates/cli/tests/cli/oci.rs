@@ -143,6 +143,208 @@ fn converted_layers_are_the_same_tree() {
     fixture.run(["ls", "oci-layout:layout"]).failed(4, &["tar archives", "packfs pack oci-layout:layout"]);
 }
 
+#[test]
+fn a_pushed_image_has_the_configuration_of_a_file_or_of_another_image() {
+    let fixture = Fixture::with_tree();
+    fixture.run(["pack", "rootfs", "root.erofs", "-q"]).done();
+    let config_of = |dir: &str| -> serde_json::Value {
+        let digest: Digest =
+            manifest(&fixture.path(dir))["config"]["digest"].as_str().unwrap().parse().unwrap();
+        serde_json::from_slice(&fixture.bytes(&format!("{dir}/{}", digest.blob_path()))).unwrap()
+    };
+    let push = |dir: &str, more: &[&str]| {
+        let place = format!("oci-layout:{dir}");
+        fixture.run(
+            [&["oci", "push", "root.erofs", &place, "-q", "--platform", "linux/arm64"][..], more].concat(),
+        )
+    };
+    let options = ["--entrypoint", r#"["/bin/sh","-c"]"#, "--cmd", "true", "--env", "A=1", "--env", "B=x=y"];
+    push("a", &[&options[..], &["--user", "7:8", "--workdir", "/srv", "--label", "by=me"]].concat()).done();
+    let wanted = json!({"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["true"], "Env": ["A=1", "B=x=y"],
+        "User": "7:8", "WorkingDir": "/srv", "Labels": {"by": "me"}});
+    let found = config_of("a");
+    assert_eq!((&found["config"], &found["architecture"]), (&wanted, &json!("arm64")));
+    fixture.run(["oci", "push", "root.erofs", "oci-layout:b", "-q", "--like", "a", "--env", "A=2"]).done();
+    let like = config_of("b");
+    assert_eq!(like["config"]["Env"], json!(["B=x=y", "A=2"]));
+    assert_eq!((&like["config"]["Cmd"], &like["architecture"]), (&json!(["true"]), &json!("arm64")));
+    let text = json!({"os": "linux", "architecture": "s390x", "history": [{}], "config": {"Cmd": ["x"]},
+        "rootfs": {"type": "layers", "diff_ids": ["sha256:none"]}});
+    std::fs::write(fixture.path("c.json"), text.to_string()).unwrap();
+    fixture.run(["oci", "push", "root.erofs", "oci-layout:c", "-q", "--config", "c.json"]).done();
+    let found = config_of("c");
+    assert_eq!((&found["config"]["Cmd"], &found["architecture"]), (&json!(["x"]), &json!("s390x")));
+    assert_eq!((&found["history"], &found["rootfs"]), (&json!(null), &config_of("b")["rootfs"]));
+    assert_eq!(push("d", &["--cmd", "two words"]).code, Some(2));
+    assert_eq!(push("d", &["--env", "none"]).code, Some(2));
+}
+
+#[test]
+fn images_are_listed_and_pulled_as_they_are() {
+    let fixture = made(&layers());
+    write(&fixture.path("arm"), &[Layer::tar("+gzip", &[("arm", "arm")])]);
+    std::fs::create_dir(fixture.path("index")).unwrap();
+    index_of(&fixture, "index", &[("layout", "linux/amd64"), ("arm", "linux/arm64")]);
+    let rows = fixture.run(["oci", "ls", "--json", "oci-layout:index"]).json();
+    let platforms: Vec<&str> =
+        rows.as_array().unwrap().iter().map(|row| row["platform"].as_str().unwrap()).collect();
+    assert_eq!(platforms, ["linux/amd64", "linux/arm64"]);
+    // One platform, all of them, and archives that other programs read.
+    fixture.run(["oci", "pull", "oci-layout:layout", "oci-layout:copy:v1", "-q"]).done();
+    assert_eq!(manifest(&fixture.path("copy")), manifest(&fixture.path("layout")));
+    let listed_copy = fixture.run(["oci", "ls", "copy"]);
+    assert!(listed_copy.done().text().starts_with("v1  -  sha256:"), "{}", listed_copy.text());
+    fixture.run(["oci", "pull", "--all-platforms", "oci-layout:index", "oci-layout:all", "-q"]).done();
+    assert_eq!(manifest(&fixture.path("all")), manifest(&fixture.path("index")));
+    let arm = ["oci", "pull", "oci-layout:index", "oci-layout:one", "-q", "--platform", "linux/arm64"];
+    fixture.run(arm).done();
+    assert_eq!(manifest(&fixture.path("one")), manifest(&fixture.path("arm")));
+    for (kind, file) in [("docker-archive", "d.tar"), ("oci-archive", "o.tar")] {
+        let target = format!("{kind}:{file}:local/box:v1");
+        fixture.run(["oci", "pull", "oci-layout:layout", &target, "-q"]).done();
+        fixture.run(["pack", &target, "all.erofs", "-q"]).done();
+        assert_eq!(listed(&fixture, "all.erofs"), MERGED);
+        let names = fixture.run(["oci", "ls", file]);
+        assert!(names.done().text().starts_with("v1"), "{}", names.text());
+        let listing =
+            std::process::Command::new("tar").args(["tf", file]).current_dir(fixture.path("")).output();
+        let listing = String::from_utf8(listing.unwrap().stdout).unwrap();
+        assert!(listing.contains("manifest.json\n") && listing.contains("oci-layout\n"), "{listing}");
+    }
+    fixture.run(["oci", "ls", "oci-layout:copy:v2"]).failed(1, &["v1"]);
+    fixture.run(["oci", "ls", "none"]).failed(2, &["no OCI image"]);
+    // Blobs are compared with their digests.
+    let blob = format!("layout/{}", Digest::of(&layers()[0].blob).blob_path());
+    let mut bytes = fixture.bytes(&blob);
+    bytes[9] ^= 1;
+    std::fs::write(fixture.path(&blob), bytes).unwrap();
+    fixture.run(["oci", "pull", "oci-layout:layout", "oci-layout:bad", "-q"]).failed(3, &["its digest is"]);
+}
+
+#[test]
+fn archives_of_docker_save_are_recognized() {
+    let layers = layers();
+    let fixture = made(&layers);
+    let config = files(&layers).into_iter().find(|(_, bytes)| bytes.starts_with(b"{\"os\"")).unwrap().1;
+    std::fs::create_dir(fixture.path("saved")).unwrap();
+    std::fs::write(fixture.path("saved/config.json"), config).unwrap();
+    let names: Vec<String> = (0..layers.len()).map(|index| format!("{index}/layer.tar")).collect();
+    for (name, layer) in names.iter().zip(&layers) {
+        let path = fixture.path("saved").join(name);
+        std::fs::create_dir(path.parent().unwrap()).unwrap();
+        std::fs::write(path, &layer.blob).unwrap();
+    }
+    let list = json!([{"Config": "config.json", "RepoTags": ["box:v1"], "Layers": names}]);
+    std::fs::write(fixture.path("saved/manifest.json"), list.to_string()).unwrap();
+    let made = "tar cf saved.tar -C saved . && gzip -k saved.tar && zstd -q saved.tar && tar cf layout.tar -C layout .";
+    let status = std::process::Command::new("sh").args(["-c", made]).current_dir(fixture.path("")).status();
+    assert!(status.unwrap().success());
+    for name in ["saved.tar", "saved.tar.gz", "saved.tar.zst", "layout.tar"] {
+        let run = fixture.run(["pack", name, "all.erofs", "-q"]);
+        assert!(run.code == Some(0) && run.stderr.contains("archive of container images"), "{}", run.stderr);
+        assert_eq!(listed(&fixture, "all.erofs"), MERGED, "{name}");
+        fixture.run(["ls", name]).failed(4, &["tar archives", "packfs pack"]);
+        fixture.run(["oci", "convert", name, &format!("oci-layout:{name}.out"), "-q"]).done();
+    }
+    // Other archives with such a file are archives.
+    std::fs::write(fixture.path("web.tar"), tar(&[("manifest.json", "[]"), ("a.json", "{}")])).unwrap();
+    fixture.run(["pack", "web.tar", "web.erofs", "-q"]).done();
+    assert_eq!(listed(&fixture, "web.erofs")[0], "a.json 640 {}");
+    fixture.run(["pack", "all.erofs", "web.erofs", "x.erofs", "--merge"]).failed(2, &["packfs merge"]);
+}
+
+#[test]
+fn a_symbolic_link_that_a_directory_replaces_is_told() {
+    let fixture = made(&[
+        Layer::tar("", &[("usr/", ""), ("usr/lib/", ""), ("lib", "->usr/lib")]),
+        Layer::tar("", &[("lib/c.so", "c")]),
+    ]);
+    for args in [["pack", "oci-layout:layout", "all.erofs"], ["oci", "convert", "oci-layout:layout"]] {
+        let args = if args[0] == "oci" { [&args[..], &["oci-layout:out"]].concat() } else { args.to_vec() };
+        let run = fixture.run(&args);
+        assert!(run.code == Some(0) && run.stderr.contains("replace symbolic links"), "{}", run.stderr);
+        assert!(run.stderr.contains("\"lib\""), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn layers_of_images_show_the_same_at_every_door() {
+    let fixture = Fixture::new();
+    let pax = "import io,sys,tarfile\n\
+        def tar(name, files):\n\
+        \x20   with tarfile.open(name, 'w', format=tarfile.PAX_FORMAT) as t:\n\
+        \x20       for n, d, x in files:\n\
+        \x20           i = tarfile.TarInfo(n); i.size = len(d); i.mode = 0o644\n\
+        \x20           if n.endswith('/'): i.type = tarfile.DIRTYPE; i.mode = 0o755\n\
+        \x20           i.pax_headers = {'SCHILY.xattr.' + k: v for k, v in x.items()}\n\
+        \x20           t.addfile(i, io.BytesIO(d))\n\
+        W = {'user.overlay.whiteout': 'y'}\n\
+        X = {'user.overlay.opaque': 'x'}\n\
+        tar('l0.tar', [('./', b'', {}), ('gone', b'old', {}), ('kept', b'k', {}), ('d/', b'', {}), ('d/gone', b'o', {})])\n\
+        tar('l1.tar', [('./', b'', X), ('gone', b'', W), ('d/', b'', X), ('d/gone', b'', W), ('empty', b'', {})])\n";
+    let made = std::process::Command::new("python3").args(["-c", pax]).current_dir(fixture.path("")).status();
+    if !made.is_ok_and(|status| status.success()) {
+        packfs_testkit::skip("python3 makes the archives");
+        return;
+    }
+    for layer in ["l0", "l1"] {
+        fixture.run(["pack", "-q", &format!("{layer}.tar"), &format!("{layer}.erofs")]).done();
+    }
+    fixture.run(["oci", "push", "l0.erofs", "l1.erofs", "oci-layout:oci", "-q"]).done();
+    fixture.run(["pack", "oci-layout:oci", "packed.erofs", "-q"]).done();
+    fixture
+        .run([
+            "merge",
+            "l0.erofs",
+            "l1.erofs",
+            "-o",
+            "merged.erofs",
+            "--on-conflict",
+            "last",
+            "--apply-whiteouts",
+            "-q",
+        ])
+        .done();
+    fixture.run(["unpack", "oci-layout:oci", "out", "-q"]).done();
+    let found = digests(&fixture, &["oci-layout:oci", "packed.erofs", "merged.erofs"]);
+    assert_eq!((&found[0], &found[0]), (&found[1], &found[2]));
+    for image in ["oci-layout:oci", "packed.erofs", "merged.erofs"] {
+        let list = fixture.run(["ls", "-R", image]);
+        assert!(!list.done().text().contains("gone") && list.text().contains("kept"), "{}", list.text());
+        fixture.run(["cat", image, "gone"]).failed(1, &["gone"]);
+    }
+    assert!(!fixture.path("out/gone").exists() && fixture.path("out/empty").exists());
+    fixture.run(["diff", "oci-layout:oci", "packed.erofs", "-q"]).done();
+}
+
+#[test]
+fn directories_that_a_layer_only_implies_are_those_of_the_layers_below() {
+    let fixture = made(&[
+        Layer::tar("+gzip", &[("d/", ""), ("d/e/", ""), ("d/e/x", "x"), ("o/", ""), ("o/x", "x")]),
+        Layer::tar("", &[("d/e/y", "y"), ("o/.wh..wh..opq", ""), ("o/y", "y"), ("new/dir/z", "z")]),
+    ]);
+    let told = "2 directories have no entry in the archive, or in any layer";
+    let convert = fixture.run(["oci", "convert", "oci-layout:layout", "oci-layout:out"]);
+    assert_eq!(convert.stderr.matches(told).count(), 1, "{}", convert.stderr);
+    let layer = manifest(&fixture.path("out"))["layers"][1]["digest"].as_str().unwrap().to_owned();
+    let layer = format!("out/{}", layer.parse::<Digest>().unwrap().blob_path());
+    let modes = ["d 750", "d/e 750", "d/e/y 640 y", "new 755", "new/dir 755", "new/dir/z 640 z", "o 750"];
+    assert_eq!(listed(&fixture, &layer)[..7], modes);
+    let pack = fixture.run(["pack", "oci-layout:layout", "all.erofs"]);
+    assert_eq!(pack.stderr.matches(told).count(), 1, "{}", pack.stderr);
+    let found = digests(&fixture, &["oci-layout:out", "all.erofs"]);
+    assert_eq!(found[0], found[1]);
+    // Of a layer alone, the layers below are not known.
+    std::fs::write(fixture.path("l.tar"), tar(&[("d/e/y", "y")])).unwrap();
+    let run = fixture.run(["pack", "l.tar", "l.erofs"]);
+    assert!(run.code == Some(0) && run.stderr.contains("2 directories have no entry"), "{}", run.stderr);
+    let mut command = fixture.command(["pack", "-q", "l.tar", "dated.erofs"]);
+    assert!(command.env("SOURCE_DATE_EPOCH", "1234").status().unwrap().success());
+    let opened = packfs::open(fixture.path("dated.erofs")).unwrap();
+    let time = |path: &str| opened.volume().inode(opened.find(path).unwrap()).unwrap().meta.mtime.seconds;
+    assert_eq!(["", "d", "d/e", "d/e/y"].map(time), [1234, 1234, 1234, 1000]);
+}
+
 /// Puts an index over images of layouts into a new layout.
 pub fn index_of(fixture: &Fixture, dir: &str, images: &[(&str, &str)]) {
     let mut manifests = Vec::new();

@@ -9,6 +9,7 @@ mod tests;
 use crate::{Error, ImagePath, Meta, Name, Node, NodeId, NodeKind, Result, Tree, Xattrs, XattrsId};
 use entries::{Entries, EntryId, Spot, Target};
 use hashbrown::HashTable;
+use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
 /// A node while the tree is being built.
@@ -37,6 +38,8 @@ pub struct TreeBuilder {
     xattr_ids: HashTable<XattrsId>,
     hashing: RandomState,
     implied: Meta,
+    /// Directories that have it so far.
+    implied_dirs: HashSet<BuildId>,
 }
 
 impl TreeBuilder {
@@ -51,6 +54,7 @@ impl TreeBuilder {
             xattr_ids: HashTable::new(),
             hashing: RandomState::new(),
             implied,
+            implied_dirs: HashSet::new(),
         };
         builder.push(NodeKind::Directory, implied, XattrsId::NONE);
         builder
@@ -85,6 +89,7 @@ impl TreeBuilder {
 
     /// Replaces metadata and extended attributes of a node.
     pub fn describe(&mut self, id: BuildId, meta: Meta, xattrs: Xattrs) {
+        self.implied_dirs.remove(&id);
         let xattrs = self.intern_xattrs(xattrs);
         let node = &mut self.nodes[id.index()];
         (node.meta, node.xattrs) = (meta, xattrs);
@@ -189,7 +194,11 @@ impl TreeBuilder {
                 Some(Target::Link(_)) => {
                     return Err(Error::failed(format!("{path:?} lies below a hard link, not a directory")));
                 }
-                None => self.add_child(at, name, NodeKind::Directory, self.implied, Xattrs::new()),
+                None => {
+                    let dir = self.add_child(at, name, NodeKind::Directory, self.implied, Xattrs::new());
+                    self.implied_dirs.insert(dir);
+                    dir
+                }
             };
         }
         Ok(at)
@@ -216,6 +225,16 @@ impl TreeBuilder {
     /// Returns the number of nodes created so far, replaced ones included.
     pub fn node_count(&self) -> u64 {
         self.nodes.len() as u64
+    }
+
+    /// Returns the number of directories below the root that no entry has described so far.
+    pub fn implied_count(&self) -> u64 {
+        self.implied_dirs.len() as u64
+    }
+
+    /// Returns true for a directory below the root that no entry has described so far.
+    pub fn is_implied(&self, id: BuildId) -> bool {
+        self.implied_dirs.contains(&id)
     }
 
     /// The type and details of a node.

@@ -1,12 +1,13 @@
 //! Contents of files as objects: hashed on all processors, and written to a directory of objects.
 
 use crate::objects::path_of;
+use packfs_core::new_file::NewFile;
 use packfs_core::{
     ContentId, ContentReader, Contents, Error, FileImage, Image, Progress, Result, ResultExt, Stage, usize_of,
 };
 use packfs_integrity::{FsVerityOptions, enable_fs_verity, fs_verity_digest};
 use std::fs::File;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -102,7 +103,8 @@ impl Deposit<'_> {
             Ok(found) if found.is_file() && found.len() == len => {
                 // Others may be those of another program, which knows whether they need it.
                 if self.requires_fs_verity {
-                    self.seal(&path)?;
+                    let file = File::open(&path).or_io(|| format!("cannot open object {path:?}"))?;
+                    self.seal(&file, &path)?;
                 }
             }
             Ok(_) => {
@@ -130,24 +132,22 @@ impl Deposit<'_> {
         let cannot = || format!("cannot create object {path:?}");
         let folder = path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).or_io(cannot)?;
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".").suffix(".packfs-tmp").permissions(PermissionsExt::from_mode(0o644));
-        let file = builder.tempfile_in(folder).or_io(cannot)?;
-        let shared = self.hashed_clone(id, file.as_file(), path)?;
+        let mut file = NewFile::create(path, 0o644)?;
+        let shared = self.hashed_clone(id, file.file(), path)?;
         let found = match shared {
             Some(found) => found,
             None => {
-                file.as_file().set_len(len).or_io(cannot)?;
-                self.hashed(id, len, Some(file.as_file()))?
+                file.file().set_len(len).or_io(cannot)?;
+                self.hashed(id, len, Some(file.file()))?
             }
         };
         if found != digest {
             return Err(Error::failed(format!("cannot create object {path:?}: its file changed meanwhile")));
         }
-        // Closed, because fs-verity is for files that nothing can write.
-        let temporary = file.into_temp_path();
-        let has_fs_verity = self.seal(&temporary).map_err(|error| error.at(format!("object {path:?}")))?;
-        temporary.persist(path).or_io(cannot)?;
+        // fs-verity is for files that nothing can write.
+        file.close_for_writing()?;
+        let has_fs_verity = self.seal(file.file(), path)?;
+        file.finish(false)?;
         let counts = &self.counts;
         counts.objects.fetch_add(1, Ordering::Relaxed);
         counts.bytes.fetch_add(len, Ordering::Relaxed);
@@ -171,9 +171,8 @@ impl Deposit<'_> {
     }
 
     /// Enables fs-verity on an object; returns false if the filesystem has none.
-    fn seal(&self, path: &Path) -> Result<bool> {
-        let file = File::open(path).or_io(|| format!("cannot open object {path:?}"))?;
-        let is_enabled = enable_fs_verity(&file, path);
+    fn seal(&self, file: &File, path: &Path) -> Result<bool> {
+        let is_enabled = enable_fs_verity(file, path);
         if !self.requires_fs_verity {
             // The objects are right without it; overlayfs tells at mounting if it needs it.
             return Ok(is_enabled.unwrap_or(false));

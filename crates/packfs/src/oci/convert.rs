@@ -1,17 +1,19 @@
 //! OCI images of tar layers as images with one EROFS image for each layer.
 
+use super::config::with_layers;
 use super::encode::LayerEncoding;
-use super::layers::{once, tree_of, verified_image};
+use super::layers::{of_image, once, tree_of, verified_image};
 use super::open::images;
 use super::push::{Layers, OciReport};
+use crate::pack::warn_of_silence;
 use crate::{OpenOptions, Pack, PackOptions};
 use packfs_core::{Error, FileImage, Progress, Result, ResultExt};
 use packfs_remote::RemoteOptions;
 use packfs_remote::oci::{
-    Descriptor, Digest, EROFS, ErofsMedia, LayerKind, OciImage, OciImages, OciLayer, OciPlace, OciTarget,
-    Platform, REF_NAME, Unnamed,
+    Descriptor, EROFS, ErofsMedia, LayerKind, OciImage, OciImages, OciLayer, OciPlace, OciTarget, Platform,
+    REF_NAME, Unnamed,
 };
-use serde_json::Value;
+use packfs_source::{Loaded, LowerDirs, Notes};
 use std::sync::Arc;
 
 /// OCI image that is to be converted.
@@ -155,31 +157,58 @@ impl Convert {
         progress: &dyn Progress,
     ) -> Result<Unnamed> {
         let mut layers = Layers::new(target, self.media, self.encoding, self.options.jobs);
+        let shape = &self.options.shape;
+        let mut dirs = LowerDirs::new(shape.implied.meta(shape.mtime_max), self.options.limits)?;
+        let mut notes = Notes::default();
         for (index, layer) in image.layers.iter().enumerate() {
             match (layer.kind, &layer.descriptor, &layer.diff_id) {
                 (LayerKind::Erofs | LayerKind::ErofsZstd, Some(descriptor), Some(diff_id)) => {
                     let blob = verified_image(layer, progress)?;
                     layers.put(descriptor.clone(), diff_id.clone(), &*blob, progress)?;
+                    if image.layers[index..].iter().any(|above| above.kind == LayerKind::Tar) {
+                        dirs.describe(of_image(layer, blob, &self.opening(), progress)?)?;
+                    }
                 }
-                _ => self.add_packed(&image.layers[..=index], &mut layers, progress)?,
+                _ => {
+                    let loaded = dirs.describe(self.loaded(&image.layers[..=index], progress)?)?;
+                    notes.implied += loaded.notes.implied;
+                    notes.replaced_links.extend(loaded.notes.replaced_links.iter().cloned());
+                    self.add_packed(layer, loaded, &mut layers, progress)?;
+                }
             }
         }
-        let config = with_layers(&image.config, &layers.diff_ids)?;
+        warn_of_silence(&notes, progress);
+        let wrong = |_| Error::corrupt("configuration of the image", "it is no JSON");
+        let config = with_layers(serde_json::from_slice(&image.config).map_err(wrong)?, &layers.diff_ids)?;
         layers.finish(config.as_bytes(), image.annotations, report)
     }
 
-    /// Packs the highest of the layers.
-    fn add_packed(&self, all: &[OciLayer], layers: &mut Layers<'_>, progress: &dyn Progress) -> Result<()> {
-        let Some((layer, below)) = all.split_last() else { return Ok(()) };
-        let opening = OpenOptions::new().limits(self.options.limits).remote(once(&self.remote));
-        let mut loaded = tree_of(layer, &opening, None, progress)?;
-        if packfs_source::has_links_below(&loaded.tree) {
-            // Rare, so the layers are read again rather than held.
-            let below = below.iter().map(|layer| tree_of(layer, &opening, None, progress));
-            let all = below.chain([Ok(loaded)]).collect::<Result<_>>()?;
-            loaded = packfs_source::with_linked_files(all, self.options.limits)?;
+    fn opening(&self) -> OpenOptions {
+        OpenOptions::new().limits(self.options.limits).remote(once(&self.remote))
+    }
+
+    /// Loads the highest of the layers, with copies of lower files that it has hard links to.
+    fn loaded(&self, all: &[OciLayer], progress: &dyn Progress) -> Result<Loaded> {
+        let Some((layer, below)) = all.split_last() else { return Err(Error::failed("internal: no layers")) };
+        let opening = self.opening();
+        let loaded = tree_of(layer, &opening, progress)?;
+        if !packfs_source::has_links_below(&loaded.tree) {
+            return Ok(loaded);
         }
-        let loaded = Arc::new(loaded);
+        // Rare, so the layers are read again rather than held.
+        let below = below.iter().map(|layer| tree_of(layer, &opening, progress));
+        let all = below.chain([Ok(loaded)]).collect::<Result<_>>()?;
+        packfs_source::with_linked_files(all, self.options.limits)
+    }
+
+    fn add_packed(
+        &self,
+        layer: &OciLayer,
+        loaded: Loaded,
+        layers: &mut Layers<'_>,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let loaded = Arc::new(Loaded { notes: Notes::default(), ..loaded });
         let folder = packfs_pack::temporary_folder();
         let dir =
             tempfile::tempdir_in(&folder).or_io(|| format!("cannot create a directory in {folder:?}"))?;
@@ -190,41 +219,5 @@ impl Convert {
         let report = Pack::of_loaded(loaded, &path).options(options).run_with(progress);
         report.map_err(|error| error.at(format!("layer {}", layer.name())))?;
         layers.add(&FileImage::open(&path)?, progress)
-    }
-}
-
-/// Replaces the digests of layers in a configuration, and says that it needs EROFS.
-fn with_layers(config: &[u8], diff_ids: &[Digest]) -> Result<String> {
-    let wrong = || Error::corrupt("configuration of the image", "it is no JSON object");
-    let mut config: Value = serde_json::from_slice(config).map_err(|_| wrong())?;
-    let object = config.as_object_mut().ok_or_else(wrong)?;
-    object.insert("rootfs".into(), serde_json::json!({ "type": "layers", "diff_ids": diff_ids }));
-    let features = object.entry("os.features").or_insert_with(|| Value::Array(Vec::new()));
-    match features.as_array_mut() {
-        Some(all) if all.iter().any(|feature| feature == EROFS) => {}
-        Some(all) => all.push(EROFS.into()),
-        None => *features = serde_json::json!([EROFS]),
-    }
-    Ok(config.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_configuration_keeps_all_but_its_layers() {
-        let id = Digest::of(b"");
-        let config =
-            br#"{"os":"linux","config":{"Cmd":["sh"]},"rootfs":{"type":"layers","diff_ids":[]},"x":[1]}"#;
-        let found: Value =
-            serde_json::from_str(&with_layers(config, std::slice::from_ref(&id)).unwrap()).unwrap();
-        assert_eq!(found["config"]["Cmd"][0], "sh");
-        assert_eq!(found["x"][0], 1);
-        assert_eq!(found["rootfs"]["diff_ids"][0], id.to_string());
-        assert_eq!(found["os.features"], serde_json::json!(["erofs"]));
-        let again = with_layers(found.to_string().as_bytes(), &[id]).unwrap();
-        assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), found);
-        assert!(with_layers(b"[]", &[]).is_err());
     }
 }

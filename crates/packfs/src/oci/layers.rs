@@ -1,10 +1,10 @@
 //! Layers as trees: verified, decoded, and put over each other.
 
-use super::open::image;
+use super::open::{image, place_of};
 use crate::OpenOptions;
-use packfs_core::{Contents, Error, FileImage, Image, ImageReader, Meta, Progress, Result, ResultExt};
+use packfs_core::{Contents, Error, FileImage, Image, ImageReader, Progress, Result, ResultExt};
 use packfs_remote::RemoteOptions;
-use packfs_remote::oci::{Digest, LayerKind, OciLayer, OciPlace, Verified};
+use packfs_remote::oci::{Digest, LayerKind, OciLayer, Verified};
 use packfs_source::{Loaded, Notes, OF_LOWER_LAYER, Shape, TarInput, Whiteouts, stack};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -20,17 +20,20 @@ pub(crate) fn load(
     shape: &Shape,
     progress: &dyn Progress,
 ) -> Result<Loaded> {
-    let place = OciPlace::of(path)?;
+    let place = place_of(path, opening.own_limits())?;
     let place = place.ok_or_else(|| Error::failed(format!("cannot open {path:?}: it is no OCI image")))?;
     let remote = once(&opening.remote);
     let image = image(&place, &remote, opening.own_limits(), false, progress)?;
     image.choice.iter().for_each(|choice| progress.warn(choice));
     let mut trees = Vec::with_capacity(image.layers.len());
     for layer in &image.layers {
-        trees.push(tree_of(layer, opening, Some(OF_LOWER_LAYER), progress)?);
+        trees.push(tree_of(layer, opening, progress)?);
     }
-    let stacked = stack(trees, opening.own_limits())?;
-    packfs_source::shape_tree(&stacked.tree, stacked.contents, shape)
+    let stacked = stack(trees, shape.implied.meta(shape.mtime_max), opening.own_limits())?;
+    let mut loaded = packfs_source::shape_tree(&stacked.tree, stacked.contents, shape)?;
+    loaded.notes.implied = stacked.notes.implied;
+    loaded.notes.replaced_links = stacked.notes.replaced_links;
+    Ok(loaded)
 }
 
 /// Returns options for blobs that are read once, from start to end: they would only evict others
@@ -40,19 +43,17 @@ pub(super) fn once(remote: &RemoteOptions) -> RemoteOptions {
     RemoteOptions { cache_len, ..remote.clone() }
 }
 
-/// Loads a layer, with whiteouts as overlayfs has them. `implied` describes directories that a tar
-/// archive does not.
+/// Loads a layer, with whiteouts as overlayfs has them. Directories that a tar archive does not
+/// describe have the metadata [`OF_LOWER_LAYER`].
 ///
 /// Errors: as [`load`].
-pub(super) fn tree_of(
-    layer: &OciLayer,
-    opening: &OpenOptions,
-    implied: Option<Meta>,
-    progress: &dyn Progress,
-) -> Result<Loaded> {
+pub(super) fn tree_of(layer: &OciLayer, opening: &OpenOptions, progress: &dyn Progress) -> Result<Loaded> {
     let loaded = match layer.kind {
-        LayerKind::Tar => of_tar(layer, opening, implied, progress),
-        LayerKind::Erofs | LayerKind::ErofsZstd | LayerKind::Other => of_image(layer, opening, progress),
+        LayerKind::Tar => of_tar(layer, opening, progress),
+        LayerKind::Erofs | LayerKind::ErofsZstd | LayerKind::Other => layer
+            .check_role()
+            .and_then(|()| verified_image(layer, progress))
+            .and_then(|image| of_image(layer, image, opening, progress)),
         LayerKind::Foreign => Err(Error::unsupported(
             format!("layer {}", layer.name()),
             "registries do not distribute it (nondistributable)",
@@ -62,16 +63,11 @@ pub(super) fn tree_of(
     loaded.map_err(|error| error.at(format!("layer {}", layer.name())))
 }
 
-fn of_tar(
-    layer: &OciLayer,
-    opening: &OpenOptions,
-    implied: Option<Meta>,
-    progress: &dyn Progress,
-) -> Result<Loaded> {
+fn of_tar(layer: &OciLayer, opening: &OpenOptions, progress: &dyn Progress) -> Result<Loaded> {
     let name = format!("layer {}", layer.name());
     let limits = opening.own_limits();
     let blob = Shared::new(layer.reader()?);
-    let whiteouts = Some(Whiteouts::Overlayfs);
+    let (whiteouts, implied) = (Some(Whiteouts::Overlayfs), OF_LOWER_LAYER.into());
     let shape = Shape { whiteouts, implied, links_below: true, ..Shape::default() };
     let loaded = packfs_source::decoded_stream(Box::new(blob.clone()), &name, limits).and_then(|decoded| {
         let decoded: Box<dyn Read + Send> = match &layer.diff_id {
@@ -90,10 +86,13 @@ fn of_tar(
     loaded
 }
 
-/// Loads a layer that is an image: verified as a whole, then opened.
-fn of_image(layer: &OciLayer, opening: &OpenOptions, progress: &dyn Progress) -> Result<Loaded> {
-    layer.check_role()?;
-    let image = verified_image(layer, progress)?;
+/// Loads a layer that is an image, verified as a whole.
+pub(super) fn of_image(
+    layer: &OciLayer,
+    image: Arc<dyn Image>,
+    opening: &OpenOptions,
+    progress: &dyn Progress,
+) -> Result<Loaded> {
     if let (LayerKind::ErofsZstd, Some(id)) = (layer.kind, &layer.diff_id) {
         let name = format!("layer {}", layer.name());
         let blob = Box::new(ImageReader::new(Arc::clone(&image)));

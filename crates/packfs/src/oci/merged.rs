@@ -1,12 +1,12 @@
 //! EROFS layers over each other as one volume, as overlayfs shows them. Nothing but what is asked
 //! for is read of any layer.
 
+use packfs_core::overlay::{self, Candidate, without_marks};
 use packfs_core::{Error, FileType, Image, JoinedImage, Limit, Limits, Result, Xattrs};
 use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, FactValue, Facts, Finding, FormatInfo, Inode, InodeId,
     InodeKind, SpaceOwner, StoredExtent, Volume,
 };
-use packfs_source::{is_opaque_dir, without_marks};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,8 +15,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const OWN_BITS: u32 = 54;
 /// Most listings of directories of several layers that are held.
 const LISTINGS_MAX: usize = 8;
-/// Whiteout of overlayfs.
-const WHITEOUT: InodeKind = InodeKind::CharDevice(packfs_core::DeviceNumber { major: 0, minor: 0 });
 
 /// Inode of a layer.
 type Place = (usize, InodeId);
@@ -139,7 +137,7 @@ impl MergedVolume {
             }
             kept.push(place);
             let layer = self.layer(place.0)?;
-            if inode.has_xattrs && is_opaque_dir(&layer.named(layer.volume.xattrs(place.1))?) {
+            if inode.has_xattrs && overlay::is_opaque(&layer.named(layer.volume.xattrs(place.1))?) {
                 break;
             }
         }
@@ -149,8 +147,18 @@ impl MergedVolume {
         Ok(kept)
     }
 
+    /// `file_type` is what the entry says, which spares reading the inodes of most.
     fn is_whiteout(&self, place: Place, file_type: FileType) -> Result<bool> {
-        Ok(file_type == FileType::CharDevice && self.own_inode(place)?.kind == WHITEOUT)
+        let may_be = matches!(file_type, FileType::CharDevice | FileType::File);
+        if may_be { self.is_whiteout_inode(place, &self.own_inode(place)?) } else { Ok(false) }
+    }
+
+    fn is_whiteout_inode(&self, place: Place, inode: &Inode) -> Result<bool> {
+        if Candidate::from(inode.kind) == Candidate::EmptyFile && inode.has_xattrs {
+            let layer = self.layer(place.0)?;
+            return Ok(overlay::is_whiteout(inode.kind, &layer.named(layer.volume.xattrs(place.1))?));
+        }
+        Ok(overlay::is_whiteout(inode.kind, &Xattrs::new()))
     }
 
     /// Lists directories of several layers, by name.
@@ -261,10 +269,12 @@ impl Volume for MergedVolume {
             let layer = self.layer(index)?;
             let Some(own) = layer.named(layer.volume.lookup(own, name))? else { continue };
             if found.is_empty() {
-                match self.own_inode((index, own))?.kind {
-                    WHITEOUT => return Ok(None),
-                    InodeKind::Directory => {}
-                    _ => return self.id((index, own)).map(Some),
+                let inode = self.own_inode((index, own))?;
+                if self.is_whiteout_inode((index, own), &inode)? {
+                    return Ok(None);
+                }
+                if inode.kind != InodeKind::Directory {
+                    return self.id((index, own)).map(Some);
                 }
             }
             found.push((index, own));
@@ -324,7 +334,7 @@ impl Volume for MergedVolume {
 
     fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
         let (layer, own) = self.place(id)?;
-        layer.named(layer.volume.xattrs(own)).map(|xattrs| without_marks(&xattrs))
+        layer.named(layer.volume.xattrs(own)).map(without_marks)
     }
 
     fn extents(

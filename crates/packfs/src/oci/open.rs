@@ -8,22 +8,34 @@ use packfs_core::{Error, Image, Limits, Progress, Result, Silent, shown_place};
 use packfs_format::{Opening, Volume};
 use packfs_read::CountedImage;
 use packfs_remote::RemoteOptions;
-use packfs_remote::oci::{EROFS, LayerKind, OciImage, OciImages, OciLayer, OciPlace};
+use packfs_remote::oci::{
+    ArchivePlace, BlobFiles, EROFS, LayerKind, OciImage, OciImages, OciLayer, OciPlace,
+};
 use packfs_source::{Shape, TarInput};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Returns the place that a path names: one with a scheme, a folder with an image layout, or an
+/// archive with images; `None` for any other path.
+///
+/// Errors: `Usage` for a reference that is none; `Io`.
+pub fn place_of(path: &Path, limits: Limits) -> Result<Option<OciPlace>> {
+    let named = OciPlace::of(path)?;
+    if named.is_some() || !path.is_file() || !packfs_source::holds_container_image(path, limits)? {
+        return Ok(named);
+    }
+    Ok(Some(OciPlace::Archive(ArchivePlace { path: path.into(), pin: None })))
+}
 
 impl OpenOptions {
     /// Opens the only layer of an OCI image where it is; `None` for a path that names none.
     ///
     /// Errors: `Unsupported` for layers that are no image together; those of opening the image.
     pub(crate) fn oci_bytes(&self, path: &Path) -> Result<Option<BytesWithWarnings>> {
-        let Some(place) = OciPlace::of(path)? else { return Ok(None) };
+        let Some(place) = place_of(path, self.own_limits())? else { return Ok(None) };
         let image = image(&place, &self.remote, self.own_limits(), true, &Silent)?;
         match &image.layers[..] {
-            [layer] if is_readable(layer) => {
-                Ok(Some((chunks::open(layer)?, image.choice.into_iter().collect())))
-            }
+            [layer] if is_readable(layer) => Ok(Some((chunks::open(layer)?, self.told(image.choice)))),
             layers => Err(not_mountable(path, layers)),
         }
     }
@@ -33,7 +45,7 @@ impl OpenOptions {
     ///
     /// Errors: as [`OpenOptions::oci_bytes`]; `Usage` for options of a single image.
     pub(crate) fn open_oci(&self, path: &Path) -> Result<Option<Opened>> {
-        let Some(place) = OciPlace::of(path)? else { return Ok(None) };
+        let Some(place) = place_of(path, self.own_limits())? else { return Ok(None) };
         let image = image(&place, &self.remote, self.own_limits(), true, &Silent)?;
         let opened = match &image.layers[..] {
             [layer] if is_readable(layer) => self.open_image(chunks::open(layer)?)?,
@@ -50,7 +62,12 @@ impl OpenOptions {
             }
             layers => return Err(not_mountable(path, layers)),
         };
-        Ok(Some(opened.within(image.choice.into_iter().collect())))
+        Ok(Some(opened.within(self.told(image.choice))))
+    }
+
+    /// Returns warnings: the choice of an image, and a cache that is not used.
+    fn told(&self, choice: Option<String>) -> Vec<String> {
+        choice.into_iter().chain(self.remote.cache_warning()).collect()
     }
 
     /// Opens EROFS layers over each other.
@@ -151,7 +168,18 @@ pub(super) fn images(
     progress: &dyn Progress,
 ) -> Result<OciImages> {
     let OciPlace::Archive(archive) = place else { return OciImages::find(place, remote) };
+    OciImages::in_files(archive_files(archive, limits, progress)?, archive.pin.as_ref())
+}
+
+/// Looks through an archive.
+///
+/// Errors: those of tar archives.
+pub(super) fn archive_files(
+    archive: &ArchivePlace,
+    limits: Limits,
+    progress: &dyn Progress,
+) -> Result<Arc<dyn BlobFiles>> {
     let input = TarInput::File(archive.path.clone());
     let loaded = packfs_source::load_tar_within(input, &Shape::default(), limits, progress)?;
-    OciImages::in_archive(archive, loaded.tree, loaded.contents)
+    Ok(packfs_remote::oci::archive_files(&archive.path, loaded.tree, loaded.contents))
 }

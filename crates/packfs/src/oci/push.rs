@@ -1,11 +1,11 @@
 //! EROFS images as the layers of an OCI image.
 
+use super::config::{ImageConfig, with_layers};
 use super::encode::{EncodedLayer, LayerEncoding, encode};
-use packfs_core::{Error, FileImage, Image, Progress, Result, Stage, usize_of};
+use packfs_core::{Error, FileImage, Image, Limits, Progress, Result, Stage, usize_of};
 use packfs_remote::RemoteOptions;
 use packfs_remote::oci::{
-    Descriptor, Digest, EROFS, ErofsMedia, ErofsParts, Hashing, Manifest, OciPlace, OciTarget, Platform,
-    Unnamed,
+    Descriptor, Digest, EROFS, ErofsMedia, ErofsParts, Hashing, Manifest, OciPlace, OciTarget, Unnamed,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ pub struct Push {
     target: OciPlace,
     media: ErofsMedia,
     encoding: LayerEncoding,
+    config: ImageConfig,
     jobs: usize,
     remote: RemoteOptions,
 }
@@ -32,6 +33,7 @@ pub fn push<P: AsRef<Path>>(images: impl IntoIterator<Item = P>, target: OciPlac
         target,
         media: ErofsMedia::default(),
         encoding: LayerEncoding::default(),
+        config: ImageConfig::default(),
         jobs: 0,
         remote: RemoteOptions::default(),
     }
@@ -69,6 +71,13 @@ impl Push {
         self
     }
 
+    /// Sets the configuration.
+    #[must_use]
+    pub fn config(mut self, config: ImageConfig) -> Self {
+        self.config = config;
+        self
+    }
+
     /// Threads that hash and compress; 0: one for each processor.
     #[must_use]
     pub fn jobs(mut self, count: usize) -> Self {
@@ -100,33 +109,19 @@ impl Push {
             }
             images.push(image);
         }
+        let config = self.config.made(&self.remote, Limits::default(), progress)?;
         let target = OciTarget::open(&self.target, &self.remote)?;
         let mut layers = Layers::new(&target, self.media, self.encoding, self.jobs);
         for image in &images {
             layers.add(image, progress)?;
             image.check_unchanged()?;
         }
-        let platform = self.remote.oci.platform.clone().unwrap_or_else(Platform::of_machine);
-        let config = new_config(&platform, &layers.diff_ids);
+        let config = with_layers(config, &layers.diff_ids)?;
         let mut report = OciReport::default();
         let image = layers.finish(config.as_bytes(), BTreeMap::new(), &mut report)?;
         let digest = target.put_named(image)?.to_string();
         Ok(OciReport { digest, ..report })
     }
-}
-
-fn new_config(platform: &Platform, diff_ids: &[Digest]) -> String {
-    let mut config = serde_json::json!({
-        "architecture": platform.architecture,
-        "os": platform.os,
-        "os.features": [EROFS],
-        "config": {},
-        "rootfs": { "type": "layers", "diff_ids": diff_ids },
-    });
-    if let (Some(object), Some(variant)) = (config.as_object_mut(), &platform.variant) {
-        object.insert("variant".into(), variant.as_str().into());
-    }
-    config.to_string()
 }
 
 /// Layers that are written to a target.

@@ -94,11 +94,28 @@ impl Job<'_> {
     }
 }
 
-/// Warns of globs without effect, and of marks of layers that are kept as files.
-fn warn_of_silence(notes: &Notes, progress: &dyn Progress) {
+/// Warns of globs without effect, of marks of layers that are kept as files, and of directories
+/// that nothing describes.
+pub(crate) fn warn_of_silence(notes: &Notes, progress: &dyn Progress) {
     if !notes.unused_globs.is_empty() {
         let globs: Vec<String> = notes.unused_globs.iter().map(|glob| format!("{glob:?}")).collect();
         progress.warn(&format!("globs that match nothing: {}", globs.join(", ")));
+    }
+    if notes.implied > 0 {
+        let have = if notes.implied == 1 { "directory has" } else { "directories have" };
+        progress.warn(&format!(
+            "{} {have} no entry in the archive, or in any layer: owner, permissions, and time are defaults",
+            notes.implied
+        ));
+    }
+    if let [links @ .., last] = &notes.replaced_links[..] {
+        let mut names: Vec<String> = links.iter().take(3).map(|path| format!("{path:?}")).collect();
+        names.push(if links.len() > 3 { "others".to_owned() } else { format!("{last:?}") });
+        progress.warn(&format!(
+            "directories of upper layers replace symbolic links of lower ones, as in overlayfs, where Docker \
+             and containerd follow some: {}",
+            names.join(", ")
+        ));
     }
     if notes.kept_marks > 0 {
         let count = notes.kept_marks;

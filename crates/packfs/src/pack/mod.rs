@@ -18,6 +18,8 @@ pub use wrap::{Wrap, WrapOptions, wrap};
 use crate::watcher::Watcher;
 use crate::{Opened, Source};
 use job::Job;
+#[cfg(feature = "remote")]
+pub(crate) use job::warn_of_silence;
 use lists::Lists;
 use packfs_core::{
     Error, ErrorKind, Held, IntoImagePath, Meta, NodeKind, Progress, Result, TreeBuilder, Xattrs,

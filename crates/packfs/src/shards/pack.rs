@@ -79,7 +79,7 @@ pub fn pack_shard(
     let source = options.source.as_deref().unwrap_or(&plan.source);
     let job = Job { plan, index, shard, source };
     let loaded = match job.load(progress)? {
-        Listed::Loaded(loaded) => Arc::new(loaded),
+        Listed::Loaded(loaded) => Arc::new(*loaded),
         Listed::Changed(changes) => return Ok(ShardOutcome::Changed(changes)),
     };
     let staged = store.stage()?;

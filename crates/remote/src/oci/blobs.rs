@@ -1,7 +1,7 @@
 //! Files with blobs: those of a folder, or of an archive.
 
 use packfs_core::{
-    ContentId, Contents, Error, FileImage, Image, ImagePath, NodeKind, Result, Tree, usize_of,
+    ContentId, Contents, Error, FileImage, Image, ImagePath, NodeKind, Result, ResultExt, Tree, usize_of,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +30,19 @@ pub(crate) fn read_small(files: &dyn BlobFiles, path: &str, len_max: u64) -> Res
     let mut bytes = vec![0; usize_of(len)];
     image.read_exact_at(0, &mut bytes)?;
     Ok(Some(bytes))
+}
+
+/// Returns the files of a folder.
+///
+/// Errors: `Io` if it cannot be read.
+pub fn folder_files(dir: &Path) -> Result<Arc<dyn BlobFiles>> {
+    std::fs::read_dir(dir).or_io(|| format!("cannot open {dir:?}"))?;
+    Ok(Arc::new(Folder(dir.into())))
+}
+
+/// Returns the files of an archive that was looked through.
+pub fn archive_files(path: &Path, tree: Tree, contents: Arc<dyn Contents>) -> Arc<dyn BlobFiles> {
+    Arc::new(Archive { path: path.into(), tree, contents })
 }
 
 /// A folder of this machine.

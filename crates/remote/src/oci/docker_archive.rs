@@ -19,18 +19,45 @@ pub(crate) struct Saved {
     pub(crate) layers: Vec<String>,
 }
 
+/// Writes the list of `docker save` for an image whose blobs lie in a layout beside it.
+///
+/// Errors: `Failed`.
+pub(crate) fn list_of(config: &str, name: Option<&str>, layers: &[String]) -> Result<Vec<u8>> {
+    let tags: Vec<&str> = name.filter(|name| name.contains(':')).into_iter().collect();
+    let list = serde_json::json!([{ "Config": config, "RepoTags": tags, "Layers": layers }]);
+    super::manifest::to_json(&list)
+}
+
+/// Returns the names of all images in an archive.
+///
+/// Errors: `Corrupt`; `Unsupported` if it is no such archive.
+pub(crate) fn names(files: &dyn BlobFiles) -> Result<Vec<Option<String>>> {
+    let Some(images) = all(files)? else {
+        return Err(Error::unsupported(files.name(), "it holds neither index.json nor manifest.json"));
+    };
+    let names = images.into_iter().flat_map(|image| match image.repo_tags.is_empty() {
+        true => vec![None],
+        false => image.repo_tags.into_iter().map(Some).collect(),
+    });
+    Ok(names.collect())
+}
+
+fn all(files: &dyn BlobFiles) -> Result<Option<Vec<Saved>>> {
+    let Some(bytes) = read_small(files, "manifest.json", JSON_LEN_MAX)? else { return Ok(None) };
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+        Error::corrupt(
+            format!("manifest.json of {}", files.name()),
+            format!("line {}: no list of images", error.line()),
+        )
+    })
+}
+
 /// Finds an image in an archive; `None` if it is no such archive.
 ///
 /// Errors: `Corrupt`; `Failed` if no image or several have the name.
 pub(crate) fn find(files: &dyn BlobFiles, pin: Option<&Pin>) -> Result<Option<Saved>> {
-    let Some(bytes) = read_small(files, "manifest.json", JSON_LEN_MAX)? else { return Ok(None) };
+    let Some(images) = all(files)? else { return Ok(None) };
     let place = files.name();
-    let images: Vec<Saved> = serde_json::from_slice(&bytes).map_err(|error| {
-        Error::corrupt(
-            format!("manifest.json of {place}"),
-            format!("line {}: no list of images", error.line()),
-        )
-    })?;
     let is_named = |image: &&Saved| match pin {
         None => true,
         Some(Pin::Tag(wanted)) => image.repo_tags.iter().any(|tag| is_named(tag, wanted)),

@@ -1,6 +1,6 @@
 //! An image of a registry, layout, or archive: its manifest, configuration, and layers.
 
-use super::blobs::{Archive, BlobFiles, Folder, read_small};
+use super::blobs::{BlobFiles, folder_files, read_small};
 use super::digest::{Digest, Verified};
 use super::erofs::{DECODED_DIGEST, INDEX_DIGEST, INDEX_MEDIA, INDEX_RANGE, INDEX_TARGET};
 use super::manifest::{
@@ -11,7 +11,7 @@ use super::registry::Registry;
 use super::{docker_archive, layout};
 use crate::options::RemoteOptions;
 use crate::platform::{OciOptions, Platform};
-use packfs_core::{Contents, Error, Image, Result, ResultExt, Tree, printable, usize_of};
+use packfs_core::{Error, Image, Result, printable, usize_of};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
@@ -64,21 +64,21 @@ pub struct ChunkIndexBytes {
 
 /// Place of blobs.
 #[derive(Clone)]
-enum Blobs {
+pub(super) enum Blobs {
     Registry(Arc<Registry>),
     Files(Arc<dyn BlobFiles>),
 }
 
 /// Images that a reference names, which are opened one by one.
 pub struct OciImages {
-    blobs: Blobs,
-    found: Found,
+    pub(super) blobs: Blobs,
+    pub(super) found: Found,
     /// Annotations of the index.
     pub annotations: BTreeMap<String, String>,
 }
 
 /// Documents before a platform is chosen.
-enum Found {
+pub(super) enum Found {
     /// Manifest or index.
     Document(Vec<u8>),
     /// Entries of the index of a layout.
@@ -98,10 +98,7 @@ impl OciImages {
                 let found = Found::Document(registry.manifest(&place.pin)?);
                 Ok(OciImages { blobs: Blobs::Registry(registry), found, annotations: BTreeMap::new() })
             }
-            OciPlace::Layout { dir, pin } => {
-                std::fs::read_dir(dir).or_io(|| format!("cannot open {dir:?}"))?;
-                OciImages::in_files(Arc::new(Folder(dir.clone())), pin.as_ref())
-            }
+            OciPlace::Layout { dir, pin } => OciImages::in_files(folder_files(dir)?, pin.as_ref()),
             OciPlace::Archive(ArchivePlace { path, .. }) => Err(Error::unsupported(
                 format!("{path:?}"),
                 "archives are read by packfs pack and oci convert",
@@ -109,15 +106,10 @@ impl OciImages {
         }
     }
 
-    /// Finds the images of an archive that was looked through.
+    /// Finds the images among files, such as those of an archive.
     ///
     /// Errors: as [`OciImages::find`].
-    pub fn in_archive(place: &ArchivePlace, tree: Tree, contents: Arc<dyn Contents>) -> Result<Self> {
-        let files = Arc::new(Archive { path: place.path.clone(), tree, contents });
-        OciImages::in_files(files, place.pin.as_ref())
-    }
-
-    fn in_files(files: Arc<dyn BlobFiles>, pin: Option<&Pin>) -> Result<Self> {
+    pub fn in_files(files: Arc<dyn BlobFiles>, pin: Option<&Pin>) -> Result<Self> {
         let found = match layout::index(&*files)? {
             Some(all) => Found::Entries(layout::select(all, pin, &files.name())?),
             None => Found::Saved(Box::new(saved(&files, pin)?)),
@@ -182,8 +174,8 @@ impl OciImages {
 
 /// Manifests of an index and of those in it.
 #[derive(Default)]
-struct Listing {
-    manifests: Vec<Descriptor>,
+pub(super) struct Listing {
+    pub(super) manifests: Vec<Descriptor>,
     /// Entries so far, those that are indexes included.
     seen: usize,
 }
@@ -234,15 +226,15 @@ fn with_diff_ids(mut layers: Vec<OciLayer>, ids: Vec<Digest>, name: &str) -> Res
 }
 
 /// Way from an index to the manifest of a platform.
-struct Resolver<'a> {
-    blobs: Blobs,
-    options: &'a OciOptions,
-    prefers_erofs: bool,
+pub(super) struct Resolver<'a> {
+    pub(super) blobs: Blobs,
+    pub(super) options: &'a OciOptions,
+    pub(super) prefers_erofs: bool,
 }
 
 impl Resolver<'_> {
     /// Reads a manifest or index, and compares it with its descriptor.
-    fn document(&self, descriptor: &Descriptor) -> Result<Vec<u8>> {
+    pub(super) fn document(&self, descriptor: &Descriptor) -> Result<Vec<u8>> {
         let bytes = match &self.blobs {
             Blobs::Registry(registry) => registry.manifest(&Pin::Digest(descriptor.digest.clone()))?,
             Blobs::Files(_) => return self.small(descriptor),
@@ -252,7 +244,7 @@ impl Resolver<'_> {
     }
 
     /// Lists the manifests of an index, with those of indexes in it.
-    fn list(&self, entries: Vec<Descriptor>, listing: &mut Listing, depth: usize) -> Result<()> {
+    pub(super) fn list(&self, entries: Vec<Descriptor>, listing: &mut Listing, depth: usize) -> Result<()> {
         for entry in entries {
             listing.seen = listing.seen.saturating_add(1);
             check_manifests(listing.seen, &self.name())?;
@@ -285,7 +277,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn check_depth(&self, depth: usize) -> Result<()> {
+    pub(super) fn check_depth(&self, depth: usize) -> Result<()> {
         match depth >= DEPTH_MAX {
             true => {
                 let fault = format!("more than {DEPTH_MAX} indexes within each other");
@@ -308,7 +300,7 @@ impl Resolver<'_> {
         Ok(bytes)
     }
 
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match &self.blobs {
             Blobs::Registry(registry) => registry.shown().to_owned(),
             Blobs::Files(files) => files.name(),
@@ -323,8 +315,16 @@ impl Resolver<'_> {
         }
     }
 
-    /// Chooses the manifest of the platform.
     fn index(&self, all: Vec<Descriptor>, depth: usize) -> Result<OciImage> {
+        let (chosen, choice) = self.chosen(&all, depth)?;
+        let bytes = self.document(&chosen)?;
+        let image = self.follow(bytes, depth.saturating_add(1))?;
+        Ok(OciImage { choice: choice.or(image.choice), ..image })
+    }
+
+    /// Chooses the manifest of the platform; also returns a warning of a choice that the user did
+    /// not make.
+    pub(super) fn chosen(&self, all: &[Descriptor], depth: usize) -> Result<(Descriptor, Option<String>)> {
         self.check_depth(depth)?;
         let wanted = self.options.platform.clone().unwrap_or_else(Platform::of_machine);
         let is_only = all.len() == 1;
@@ -345,9 +345,7 @@ impl Resolver<'_> {
         let choice = chosen.platform.as_ref().filter(|_| is_default).map(|platform| {
             format!("{}: {platform} of {} images; --platform chooses another", self.name(), all.len())
         });
-        let bytes = self.document(chosen)?;
-        let image = self.follow(bytes, depth.saturating_add(1))?;
-        Ok(OciImage { choice: choice.or(image.choice), ..image })
+        Ok((chosen.clone(), choice))
     }
 
     fn image(&self, manifest: Manifest, digest: Digest) -> Result<OciImage> {
@@ -444,7 +442,7 @@ pub(crate) fn inner(error: std::io::Error, what: &str) -> Error {
 }
 
 impl Blobs {
-    fn open(&self, descriptor: &Descriptor, path: Option<&str>) -> Result<Arc<dyn Image>> {
+    pub(super) fn open(&self, descriptor: &Descriptor, path: Option<&str>) -> Result<Arc<dyn Image>> {
         match self {
             Blobs::Registry(registry) => registry.blob(descriptor),
             Blobs::Files(files) => {

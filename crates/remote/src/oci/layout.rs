@@ -1,12 +1,12 @@
 //! Folders with the OCI image layout: reading, and adding images.
 
 use super::blobs::{BlobFiles, read_small};
-use super::manifest::{Descriptor, Document, Index, JSON_LEN_MAX, REF_NAME, to_json};
+use super::manifest::{Descriptor, Document, IMAGE_NAME, Index, JSON_LEN_MAX, REF_NAME, to_json};
 use super::place::{LAYOUT_FILE, Pin, is_named};
+use packfs_core::new_file::NewFile;
 use packfs_core::{Error, Result, ResultExt, printable};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 const INDEX_FILE: &str = "index.json";
 /// Contents of the file that marks a layout.
@@ -34,7 +34,9 @@ pub(crate) fn select(all: Vec<Descriptor>, pin: Option<&Pin>, place: &str) -> Re
     let is_named = |descriptor: &Descriptor| match pin {
         None => true,
         Some(Pin::Digest(digest)) => descriptor.digest == *digest,
-        Some(Pin::Tag(wanted)) => tag(descriptor).is_some_and(|tag| is_named(&tag, wanted)),
+        Some(Pin::Tag(wanted)) => [REF_NAME, IMAGE_NAME]
+            .iter()
+            .any(|key| descriptor.annotations.get(*key).is_some_and(|name| is_named(name, wanted))),
     };
     let found: Vec<Descriptor> = all.iter().filter(|descriptor| is_named(descriptor)).cloned().collect();
     let first = found.first().and_then(tag);
@@ -84,26 +86,17 @@ impl Writer {
         self.dir.join(name)
     }
 
-    /// Writes a file under a temporary name and renames it.
+    /// Writes a file, which has its name when it is complete.
     ///
     /// Errors: those of `write`, `Io`.
-    pub(crate) fn put(&self, name: &str, write: impl FnOnce(&mut std::fs::File) -> Result<()>) -> Result<()> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
+    pub(crate) fn put(&self, name: &str, write: impl FnOnce(&std::fs::File) -> Result<()>) -> Result<()> {
         let path = self.path(name);
         let cannot = || format!("cannot write {path:?}");
         let folder = path.parent().unwrap_or(&self.dir);
         std::fs::create_dir_all(folder).or_io(cannot)?;
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let temporary = folder.join(format!(".packfs-{}-{number}", std::process::id()));
-        let mut file = std::fs::File::create_new(&temporary).or_io(cannot)?;
-        let done = write(&mut file)
-            .and_then(|()| file.sync_all().or_io(cannot))
-            .and_then(|()| std::fs::rename(&temporary, &path).or_io(cannot));
-        if done.is_err() {
-            // The first error is the one that counts.
-            let _ = std::fs::remove_file(&temporary);
-        }
-        done
+        let file = NewFile::create(&path, 0o666)?;
+        write(file.file())?;
+        file.finish(true)
     }
 
     /// Adds a manifest or index to the index, in the place of one with the same tag.
@@ -120,7 +113,9 @@ impl Writer {
         });
         all.push(manifest);
         let index = to_json(&Index::new(all, Default::default()))?;
-        self.put(INDEX_FILE, |file| file.write_all(&index).or_io(|| "cannot write the index of the layout"))
+        self.put(INDEX_FILE, |mut file| {
+            file.write_all(&index).or_io(|| "cannot write the index of the layout")
+        })
     }
 }
 

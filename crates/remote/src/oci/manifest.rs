@@ -25,6 +25,8 @@ pub(crate) const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, applic
 pub(crate) const CHUNK_INDEX: &str = "application/vnd.erofs.chunk-index.v1";
 /// Annotation with the tag of an image in a layout.
 pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
+/// Annotation with the whole name of an image in a layout, which Docker and containerd write.
+pub(crate) const IMAGE_NAME: &str = "io.containerd.image.name";
 /// Annotation with the role of an EROFS layer.
 pub(crate) const ROLE: &str = "org.erofs.role";
 
@@ -209,6 +211,11 @@ impl Document {
             _ => Err(Error::corrupt(subject(), "it has neither a configuration nor manifests")),
         }
     }
+}
+
+/// Returns the media type that a document names itself.
+pub(crate) fn media_type_of(bytes: &[u8]) -> Option<String> {
+    serde_json::from_slice::<Raw>(bytes).ok()?.media_type
 }
 
 /// Returns the error for an index with more manifests than are allowed.

@@ -9,12 +9,14 @@
 
 mod auth;
 mod blobs;
+mod copy;
 mod digest;
 mod docker_archive;
 mod docker_config;
 mod erofs;
 mod image;
 mod layout;
+mod list;
 mod manifest;
 mod place;
 mod push;
@@ -22,10 +24,12 @@ mod registry;
 mod target;
 
 pub use crate::platform::{EROFS, OciOptions, Platform};
-pub use blobs::BlobFiles;
+pub use blobs::{BlobFiles, archive_files, folder_files};
+pub use copy::{Copied, saved_list};
 pub use digest::{Digest, Hashing, Verified};
 pub use erofs::{ErofsMedia, ErofsParts};
 pub use image::{ChunkIndexBytes, OciImage, OciImages, OciLayer};
+pub use list::{Listed, list_files, list_registry};
 pub use manifest::{Descriptor, Index, LayerKind, Manifest, REF_NAME};
 pub use place::{ArchivePlace, OciPlace, Pin, RegistryPlace};
 pub use target::{OciTarget, Unnamed};

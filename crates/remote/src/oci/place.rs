@@ -36,6 +36,8 @@ pub struct RegistryPlace {
     pub repository: String,
     /// The image.
     pub pin: Pin,
+    /// Set if the reference names the image; otherwise it is `latest`.
+    pub is_pinned: bool,
 }
 
 /// Archive with images.
@@ -94,11 +96,12 @@ impl OciPlace {
                 RegistryPlace::parse(rest, &shown).map(OciPlace::Registry)
             }
             Some("oci-layout") => {
-                let (dir, pin) = file_and_pin(text, &shown)?;
+                let (dir, pin) = file_and_pin(text, &shown, |rest| rest.rsplit_once(':'))?;
                 Ok(OciPlace::Layout { dir, pin })
             }
             Some(_) => {
-                let (path, pin) = file_and_pin(text, &shown)?;
+                // Names of images in archives have colons themselves.
+                let (path, pin) = file_and_pin(text, &shown, |rest| rest.split_once(':'))?;
                 Ok(OciPlace::Archive(ArchivePlace { path, pin }))
             }
             None => Err(unknown()),
@@ -106,8 +109,13 @@ impl OciPlace {
     }
 }
 
-/// Splits `SCHEME:FILE[:TAG|@DIGEST]`. The name of an existing file may contain colons.
-fn file_and_pin(text: &str, shown: &str) -> Result<(PathBuf, Option<Pin>)> {
+/// Splits `SCHEME:FILE[:TAG|@DIGEST]`. The name of an existing file may contain colons; `split` is
+/// for one that does not exist.
+fn file_and_pin(
+    text: &str,
+    shown: &str,
+    split: impl FnOnce(&str) -> Option<(&str, &str)>,
+) -> Result<(PathBuf, Option<Pin>)> {
     let rest = text.split_once(':').unwrap_or_default().1;
     let missing = || Error::usage(format!("cannot open {shown}: a file or folder is needed"));
     if rest.is_empty() {
@@ -124,7 +132,7 @@ fn file_and_pin(text: &str, shown: &str) -> Result<(PathBuf, Option<Pin>)> {
     // Tags of archives may have the form NAME:TAG, with slashes in the name.
     let colons = rest.match_indices(':').map(|(at, _)| rest.split_at(at));
     let mut splits = colons.map(|(file, tag)| (file, tag.trim_start_matches(':')));
-    match splits.find(|(file, _)| Path::new(file).exists()).or_else(|| rest.rsplit_once(':')) {
+    match splits.find(|(file, _)| Path::new(file).exists()).or_else(|| split(rest)) {
         Some((file, tag)) if !tag.is_empty() && !file.is_empty() => {
             Ok((file.into(), Some(Pin::Tag(tag.into()))))
         }
@@ -170,12 +178,13 @@ impl RegistryPlace {
         let is_hub = matches!(registry, "docker.io" | "index.docker.io");
         let repository =
             if is_hub && !name.contains('/') { format!("library/{name}") } else { name.to_owned() };
+        let is_pinned = digest.is_some() || tag.is_some();
         let pin = match digest {
             Some(digest) => Pin::Digest(digest),
             None => Pin::Tag(tag.unwrap_or("latest").to_owned()),
         };
         let registry = if is_hub { "docker.io" } else { registry };
-        Ok(RegistryPlace { registry: registry.into(), repository, pin })
+        Ok(RegistryPlace { registry: registry.into(), repository, pin, is_pinned })
     }
 }
 
@@ -260,6 +269,8 @@ mod tests {
         let archive = |pin| OciPlace::Archive(ArchivePlace { path: file.into(), pin });
         assert_eq!(parsed(&format!("docker-archive:{file}")), archive(None));
         assert_eq!(parsed(&format!("oci-archive:{file}:local/box:v1")), archive(tag("local/box:v1")));
+        let new = OciPlace::Archive(ArchivePlace { path: "new.tar".into(), pin: tag("local/box:v1") });
+        assert_eq!(parsed("docker-archive:new.tar:local/box:v1"), new);
         assert!(OciPlace::parse(Path::new("oci-layout:")).is_err());
     }
 

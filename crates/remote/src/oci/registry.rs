@@ -75,7 +75,7 @@ impl Registry {
     ///
     /// Errors: `Usage`.
     pub(crate) fn new(place: &RegistryPlace, options: &RemoteOptions, actions: &'static str) -> Result<Self> {
-        let RegistryPlace { registry, repository, pin } = place;
+        let RegistryPlace { registry, repository, pin, .. } = place;
         let separator = if matches!(pin, Pin::Tag(_)) { ':' } else { '@' };
         let shown = format!("oci://{registry}/{repository}{separator}{pin}");
         let host = if registry == "docker.io" { HUB_HOST } else { registry };
@@ -148,16 +148,44 @@ impl Registry {
             }
         }
         let bytes = self.fetched_manifest(&object, pin)?;
-        if let Some(dir) = options.cache_dir.as_deref().filter(|_| options.cache_len > 0) {
+        if let Some(dir) = options.cache() {
             let (identity, tag) = (object.origin.identity(), validator(&bytes));
             Entry::put(dir, &identity, &self.shown, tag, &bytes, options.cache_len);
         }
         Ok(bytes)
     }
 
+    /// Returns a page of the list of tags, those behind `last`, and true if there are more.
+    ///
+    /// Errors: `Failed` if access is refused; `Io`, `Limit`.
+    pub(super) fn tags(self: &Arc<Self>, last: &str) -> Result<(Vec<u8>, bool)> {
+        if self.options.is_offline {
+            return Err(self.not_cached("the list of tags"));
+        }
+        let mut url = self.url("tags/list")?;
+        url.query_pairs_mut().append_pair("n", "1000");
+        if !last.is_empty() {
+            url.query_pairs_mut().append_pair("last", last);
+        }
+        let object = self.object(url);
+        let action = || format!("cannot list the tags of {}", self.shown);
+        object.persist(action, |deadline| {
+            let answer = object.get(&Headers::new(), deadline)?;
+            match answer.status {
+                200 => {}
+                404 => {
+                    return Err(Error::failed(format!("{}: the registry has no such name", action())).into());
+                }
+                _ => return Err(object.failure(&answer)),
+            }
+            let has_more = answer.header("link").is_some();
+            Ok((answer.small_body(JSON_LEN_MAX).map_err(Failure::temporary)?, has_more))
+        })
+    }
+
     fn cached_manifest(&self, identity: &str, pin: &Pin) -> Option<Vec<u8>> {
         let limit = self.options.cache_len;
-        let dir = self.options.cache_dir.as_deref().filter(|_| limit > 0)?;
+        let dir = self.options.cache()?;
         let (version, entry) = Entry::newest(dir, identity, limit)?;
         let bytes = entry.all(JSON_LEN_MAX)?;
         // A digest vouches for more than the checksums of blocks.

@@ -1,6 +1,6 @@
 //! Places that images are written to.
 
-use super::manifest::{CONFIG, Descriptor, INDEX, Index, MANIFEST, Manifest, to_json};
+use super::manifest::{CONFIG, Descriptor, IMAGE_NAME, INDEX, Index, MANIFEST, Manifest, to_json};
 use super::place::{OciPlace, Pin, is_tag};
 use super::registry::Registry;
 use super::{Digest, layout};
@@ -17,6 +17,8 @@ const PART_LEN: usize = 1 << 20;
 pub struct OciTarget {
     to: To,
     tag: Option<String>,
+    /// Whole name of the image in a layout.
+    name: Option<String>,
 }
 
 enum To {
@@ -47,11 +49,11 @@ impl OciTarget {
             OciPlace::Registry(place) => {
                 let tag = tag(Some(&place.pin))?;
                 let registry = Arc::new(Registry::new(place, options, "pull,push")?);
-                Ok(OciTarget { to: To::Registry(registry), tag })
+                Ok(OciTarget { to: To::Registry(registry), tag, name: None })
             }
             OciPlace::Layout { dir, pin } => {
                 let tag = tag(pin.as_ref())?;
-                Ok(OciTarget { to: To::Layout(layout::Writer::open(dir)?), tag })
+                Ok(OciTarget { to: To::Layout(layout::Writer::open(dir)?), tag, name: None })
             }
             OciPlace::Archive(_) => Err(Error::usage("cannot write an image to an archive")
                 .hint("write it to oci-layout:DIR, and pack this folder with tar")),
@@ -70,17 +72,34 @@ impl OciTarget {
         if image.len() != descriptor.size {
             return Err(Error::failed(format!("{}: its length changed", image.name())));
         }
+        if self.has_blob(descriptor)? {
+            return Ok(false);
+        }
         match &self.to {
-            To::Registry(registry) if registry.has_blob(&descriptor.digest)? => Ok(false),
             To::Registry(registry) => registry.put_blob(descriptor, image, progress).map(|()| true),
             To::Layout(writer) => {
                 let path = descriptor.digest.blob_path();
-                let is_there =
-                    std::fs::metadata(writer.path(&path)).is_ok_and(|it| it.len() == descriptor.size);
-                if is_there {
-                    return Ok(false);
-                }
                 writer.put(&path, |file| copy(image, &descriptor.digest, file, progress)).map(|()| true)
+            }
+        }
+    }
+
+    /// Sets the whole name that the image has in a layout, beside its tag.
+    #[must_use]
+    pub fn named(mut self, name: Option<String>) -> Self {
+        self.name = name;
+        self
+    }
+
+    /// True if a blob is there already.
+    ///
+    /// Errors: `Failed`, `Io`.
+    pub(super) fn has_blob(&self, descriptor: &Descriptor) -> Result<bool> {
+        match &self.to {
+            To::Registry(registry) => registry.has_blob(&descriptor.digest),
+            To::Layout(writer) => {
+                let found = std::fs::metadata(writer.path(&descriptor.digest.blob_path()));
+                Ok(found.is_ok_and(|it| it.len() == descriptor.size))
             }
         }
     }
@@ -105,12 +124,16 @@ impl OciTarget {
     pub fn put_index(&self, images: Vec<Unnamed>, annotations: BTreeMap<String, String>) -> Result<Digest> {
         let mut manifests = Vec::with_capacity(images.len());
         for image in images {
-            let digest = image.descriptor.digest.to_string();
-            self.put_document(&image.descriptor, &image.bytes, &digest)?;
+            self.put_unnamed(&image)?;
             manifests.push(image.descriptor);
         }
         let bytes = to_json(&Index::new(manifests, annotations))?;
         self.put_named(Unnamed { descriptor: Descriptor::of(INDEX, &bytes), bytes })
+    }
+
+    /// Stores a manifest or index that another one names.
+    pub(super) fn put_unnamed(&self, image: &Unnamed) -> Result<()> {
+        self.put_document(&image.descriptor, &image.bytes, &image.descriptor.digest.to_string())
     }
 
     /// Stores a manifest, and gives the image its tag. Returns its digest.
@@ -121,7 +144,8 @@ impl OciTarget {
         let digest = descriptor.digest.clone();
         self.put_document(&descriptor, &bytes, &self.tag.clone().unwrap_or_else(|| digest.to_string()))?;
         if let To::Layout(writer) = &self.to {
-            let annotations = BTreeMap::new();
+            let name = self.name.iter().map(|name| (IMAGE_NAME.to_owned(), name.clone()));
+            let annotations = name.collect();
             writer.name(Descriptor { annotations, ..descriptor }, self.tag.as_deref())?;
         }
         Ok(digest)
@@ -144,11 +168,11 @@ impl OciTarget {
 pub struct Unnamed {
     /// Its description, to which an index adds the platform.
     pub descriptor: Descriptor,
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// Copies an image to a file, and compares its digest.
-fn copy(image: &dyn Image, digest: &Digest, file: &mut std::fs::File, progress: &dyn Progress) -> Result<()> {
+fn copy(image: &dyn Image, digest: &Digest, mut file: &std::fs::File, progress: &dyn Progress) -> Result<()> {
     let (mut hashing, mut at, mut part) = (digest.hashing(), 0_u64, vec![0; PART_LEN]);
     while at < image.len() {
         if progress.cancelled() {

@@ -7,9 +7,9 @@ use super::{file_name, prefix};
 use crate::plan::BLOCK_LEN;
 use crate::version::{Validator, Version};
 use packfs_core::usize_of;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -87,6 +87,7 @@ impl Entry {
     fn create_file(dir: &Path, name: &str, header: Header, limit: u64) -> io::Result<Entry> {
         // Images may be private.
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        std::fs::set_permissions(dir, Permissions::from_mode(0o700))?;
         let nanos = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |it| it.as_nanos());
         let temporary = dir.join(format!(".new-{}-{nanos}", std::process::id()));
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary)?;

@@ -113,8 +113,16 @@ pub(super) fn append(out: &mut Vec<u8>, path: &[u8], member: Member<'_>, meta: &
     out.extend_from_slice(&map);
 }
 
+/// Returns what precedes the contents of a file of an archive that holds nothing but files: root's,
+/// readable by all, from 1970.
+pub fn file_header(path: &[u8], len: u64) -> Vec<u8> {
+    let (mut out, meta) = (Vec::new(), Meta { mode: 0o644, ..Meta::default() });
+    append(&mut out, path, Member::File { len }, &meta, &Xattrs::new());
+    out
+}
+
 /// Returns the number of zeros that follow `len` bytes.
-pub(super) fn padding(len: u64) -> usize {
+pub fn padding(len: u64) -> usize {
     (len.wrapping_neg() % BLOCK_LEN as u64) as usize
 }
 

@@ -10,6 +10,7 @@ mod placed;
 
 use crate::select::{Pattern, SelectedEntries};
 use header::Member;
+pub use header::{file_header, padding};
 use output::Output;
 use packfs_core::{Error, ErrorKind, ImagePath, NodeId, NodeKind, Progress, Result, Stage, Tree, Walk};
 use packfs_format::{ExtentFrom, InodeId, Volume};

@@ -19,7 +19,7 @@ const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
 /// Result of [`load_listed`].
 pub enum Listed {
     /// The directory is as listed.
-    Loaded(Loaded),
+    Loaded(Box<Loaded>),
     /// It is not: all entries of the list that differ.
     Changed(Vec<ListedChange>),
 }
@@ -48,7 +48,7 @@ pub fn load_listed(
         progress.advance(1, 0, 0);
     }
     if listing.changes.is_empty() {
-        Ok(Listed::Loaded(scan.finish()?))
+        Ok(Listed::Loaded(Box::new(scan.finish()?)))
     } else {
         Ok(Listed::Changed(listing.changes))
     }

@@ -12,6 +12,7 @@ mod compression;
 mod contents;
 mod header;
 mod ids;
+mod image_archive;
 mod input;
 mod lists;
 mod member;
@@ -21,6 +22,7 @@ mod spooled;
 
 pub use compression::{Compression, compression_of};
 pub use header::{is_empty_tar, looks_like_tar};
+pub use image_archive::holds_container_image;
 pub use spooled::{decoded_beginning, decoded_file, decoded_stream};
 
 use crate::Loaded;
@@ -109,7 +111,8 @@ pub fn load_tar_within(
         members.take(&header, start, &mut input)?;
         progress.advance(1, 0, 0);
     }
-    let (shaper, stored) = members.finish(&input)?;
+    let (mut shaper, stored) = members.finish(&input)?;
+    shaper.note_implied();
     let in_place = input.is_in_place();
     let (file, name) = input.finish()?;
     shaper.finish(Arc::new(TarContents { file, name, stored, in_place }))

@@ -124,6 +124,9 @@ impl Opts {
         if sources.len() > 1 && args.offset == 0 {
             refuse_what_no_image_is(&image)?;
         }
+        if merge && let Some(file) = sources.iter().find(|source| source.is_file()) {
+            refuse_to_merge(file)?;
+        }
         let packing = match &sources[..] {
             _ if merge => Pack::of(Source::Merged(sources), &image),
             [source] if !as_file => packfs::pack(source, &image),
@@ -135,6 +138,16 @@ impl Opts {
             packing.options(PackOptions { base, base_check, source, ..options }).run_with(bars)
         })
     }
+}
+
+/// Refuses an image among sources whose contents are merged: that would pack it as a file.
+fn refuse_to_merge(file: &Path) -> Result<()> {
+    let Some(format) = packfs::formats::probe(&FileImage::open(file)?)? else { return Ok(()) };
+    let error = Error::usage(format!(
+        "cannot merge {file:?} into a directory: it is an image of the format {}",
+        format.name()
+    ));
+    Err(error.hint("packfs merge puts images over each other; packfs unpack makes a directory of one"))
 }
 
 /// Refuses to overwrite a file that is not an image, because the name of the image may be missing
