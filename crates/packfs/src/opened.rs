@@ -358,11 +358,16 @@ impl Opened {
         self.warnings.clone()
     }
 
-    /// Notes the layers around it, and puts their warnings before its own.
-    pub(crate) fn within(self, outer: &Opened) -> Self {
-        let warnings = outer.warnings.iter().cloned().chain(self.warnings).collect();
+    /// Puts the warnings of the layers around it before its own.
+    pub(crate) fn within(self, mut warnings: Vec<String>) -> Self {
+        warnings.extend(self.warnings);
+        Opened { warnings, ..self }
+    }
+
+    /// Notes the container around it, and those around that.
+    pub(crate) fn in_container(self, outer: &Opened) -> Self {
         let containers = outer.containers.iter().chain([&outer.volume]).cloned().collect();
-        Opened { warnings, containers, ..self }
+        Opened { containers, ..self }.within(outer.own_warnings())
     }
 
     /// Returns the volumes of the layers, the outermost first.

@@ -15,6 +15,8 @@ mod rest;
 mod ring;
 mod state;
 mod target;
+#[cfg(test)]
+mod tests;
 mod transaction;
 
 use crate::corruption::{Corruption, READ_WITHOUT};
