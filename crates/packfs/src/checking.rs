@@ -54,8 +54,9 @@ impl Findings {
 }
 
 impl Opened {
-    /// Checks the structures of the image and of the containers it lies in, and with `data` decodes all of its files. Damage is
-    /// added to `found`. Returns the result of decoding, if that was possible.
+    /// Checks the structures of the image and of the containers it lies in, and with `data` decodes
+    /// all of its files. Damage is added to `found`. Returns the result of decoding, if that was
+    /// possible.
     ///
     /// Errors: `Io`, `Limit`, `Cancelled`.
     pub fn check(

@@ -160,7 +160,10 @@ mod tests {
     #[test]
     fn long_values_are_shortened() {
         assert_eq!(beginning(&[7; 256]), (&[7; 256][..], String::new()));
-        assert_eq!(beginning(&[7; 65_536]), (&[7; 256][..], "... (65,280 more bytes; --json has all)".into()));
+        assert_eq!(
+            beginning(&[7; 65_536]),
+            (&[7; 256][..], "... (65,280 more bytes; --json has all)".into())
+        );
         let text = "ä".repeat(200);
         assert_eq!(beginning(text.as_bytes()).0.len(), 256);
         let odd = format!("a{text}");

@@ -4,10 +4,11 @@ use crate::disk::Checksum;
 use packfs_format::{FaultPlace, TRUNCATED, faults};
 
 /// Hint for a log that cannot be replayed.
-pub(crate) const READ_WITHOUT: &str = 
+pub(crate) const READ_WITHOUT: &str =
     "--ignore-log (or --no-journal) reads the image as it is, without the changes in the log";
 /// The same for the end of a log.
-const REST: &str = "--ignore-checksum replays the records before it, as Linux does; --ignore-log replays none";
+const REST: &str =
+    "--ignore-checksum replays the records before it, as Linux does; --ignore-log replays none";
 
 faults! {
     /// Faults of an image; `found` is the value that it stores.

@@ -43,7 +43,8 @@ fn read(bytes: Vec<u8>) -> Result<(Snapshot, Vec<String>)> {
 fn summed(bytes: &[u8], without: &[&str]) -> Vec<Range<u64>> {
     let opened = packfs::open_bytes(bytes.to_vec()).unwrap();
     let owners = opened.volume().space().unwrap();
-    let is_summed = |owner: &str| !without.contains(&owner) && !["free", "padding", "unused"].contains(&owner);
+    let is_summed =
+        |owner: &str| !without.contains(&owner) && !["free", "padding", "unused"].contains(&owner);
     owners.iter().filter(|row| is_summed(row.owner)).map(|row| row.offset..row.offset + row.len).collect()
 }
 

@@ -135,9 +135,9 @@ impl Map for Blocks {
         let name = self.image.name();
         let damaged =
             self.regions.damaged.iter().map(|what| format!("{name}: {what}: damaged; the other is used"));
-        let replayed = self.replayed.map(|count| {
-            format!("{name} was not closed: {count} changes of its log are applied in memory")
-        });
+        let replayed = self
+            .replayed
+            .map(|count| format!("{name} was not closed: {count} changes of its log are applied in memory"));
         damaged.chain(replayed).collect()
     }
 

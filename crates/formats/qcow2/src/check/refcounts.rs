@@ -1,5 +1,5 @@
-//! Reference counts: a cluster that is used more often than it is counted is one that a writer would
-//! overwrite. Clusters that are counted but not used are left to `qemu-img check`.
+//! Reference counts: a cluster that is used more often than it is counted is one that a writer
+//! would overwrite. Clusters that are counted but not used are left to `qemu-img check`.
 
 use crate::volume::QcowVolume;
 use packfs_core::{Result, range_at, usize_of};

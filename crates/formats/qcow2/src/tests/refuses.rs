@@ -230,11 +230,15 @@ fn rejects_every_cut_without_panic() {
 #[test]
 fn clusters_that_are_used_more_often_than_counted_are_findings() {
     // The data of the current state, and the stream that the snapshot shares.
-    for (label, count, text) in [("data", 0, "used 1 times, counted 0"), ("stream", 1, "used 2 times, counted 1")]
+    for (label, count, text) in
+        [("data", 0, "used 1 times, counted 0"), ("stream", 1, "used 2 times, counted 1")]
     {
         let cluster = made(3).labels[label] / CLUSTER;
         let found = made(3).patch("counts", 2 * cluster, &[0, count]).findings();
-        assert!(found.iter().any(|it| it.place == "reference counts" && it.fault.contains(text)), "{found:?}");
+        assert!(
+            found.iter().any(|it| it.place == "reference counts" && it.fault.contains(text)),
+            "{found:?}"
+        );
     }
     // Those of an image that was not closed are not looked at.
     let dirty = made(3).patch("counts", 0, &[0; 40]).patch("header 3", 7, &[1]);

@@ -45,8 +45,7 @@ pub(super) fn rest(ring: &Ring, head: u64, last: &Header) -> Result<Option<Rest>
     let bytes = ring.read(head, ring.record_sectors_max().saturating_add(FLIGHT_MAX).min(room))?;
     let sectors = || bytes.chunks_exact(SECTOR_LEN);
     let cycle_of = |sector| cycle_after(ring, last, sector);
-    let new: Vec<bool> =
-        (head..).zip(sectors()).map(|(at, sector)| cycle(sector) == cycle_of(at)).collect();
+    let new: Vec<bool> = (head..).zip(sectors()).map(|(at, sector)| cycle(sector) == cycle_of(at)).collect();
     let has_later = sectors().zip(&new).skip(1).any(|(sector, new)| *new && is_record_of(ring, sector));
     let Some(first) = sectors().next() else { return Ok(None) };
     let damaged = |fault| Some(Rest::Damaged(Corruption::LogRest { sector: head, fault }));

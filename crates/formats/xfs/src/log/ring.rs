@@ -150,6 +150,5 @@ pub(crate) fn is_log_of(image: &dyn Image, super_block: &SuperBlock) -> Result<b
     let mut bytes = vec![0; usize_of(STEP.saturating_mul(SECTOR).saturating_mul(4))];
     let len = image.read_at(0, &mut bytes)?;
     let mut sectors = part(&bytes, 0, len).unwrap_or_default().chunks_exact(SECTOR_LEN);
-    Ok(sectors
-        .any(|sector| is_header(sector) && crate::disk::uuid(sector, UUID_AT) == super_block.uuid))
+    Ok(sectors.any(|sector| is_header(sector) && crate::disk::uuid(sector, UUID_AT) == super_block.uuid))
 }

@@ -76,7 +76,10 @@ fn a_log_that_the_image_does_not_have_whole_is_refused() {
         let text = format!("log: ends at {:#x}, the image at {end:#x}", LOG.end);
         assert_refused(opened(cut.clone(), Opening::default()).map(drop), ErrorKind::Corrupt, &text);
         let warnings = opened(cut, without_log()).unwrap().warnings();
-        assert!(warnings[0].contains("the log was not replayed") && warnings[0].contains(&text), "{warnings:?}");
+        assert!(
+            warnings[0].contains("the log was not replayed") && warnings[0].contains(&text),
+            "{warnings:?}"
+        );
     }
 }
 
@@ -86,7 +89,11 @@ fn a_log_of_zeros_is_told_of() {
     let (_, warnings) = read_whole(zeros).unwrap();
     assert!(warnings[0].contains("the log is zeros"), "{warnings:?}");
     let beginning = with(|bytes| bytes[at(0)..at(1)].fill(0));
-    assert_refused(read_whole(beginning), ErrorKind::Corrupt, "its first sector is zeros, but it has records");
+    assert_refused(
+        read_whole(beginning),
+        ErrorKind::Corrupt,
+        "its first sector is zeros, but it has records",
+    );
 }
 
 #[test]
