@@ -85,7 +85,10 @@ impl Tables {
     pub(crate) fn cut_from(&self, part: &Range<u64>, place: Place) -> Option<u64> {
         let Place::Stored(at) = place else { return None };
         let is_last = at.saturating_add(len_of(part)) == self.geometry.image_len;
-        let is_cut = part.end.checked_rem(self.geometry.cluster_len()) != Some(0);
+        // Subclusters at the end that were never written need not be there.
+        let parts = if self.geometry.is_extended() { SUBCLUSTERS.into() } else { 1_u64 };
+        let unit = self.geometry.cluster_len().checked_div(parts).unwrap_or(1);
+        let is_cut = part.end.checked_rem(unit) != Some(0);
         (is_last && is_cut && part.end < self.geometry.disk_len).then_some(part.end)
     }
 

@@ -44,8 +44,9 @@ impl QcowVolume {
                 }
             }
         }
-        // Those of an image that was not closed are counted anew when it is opened.
-        if is_sound && geometry.incompatible & DIRTY == 0 {
+        // Those of an image that was not closed are counted anew when it is opened. Parts of a
+        // cluster with subclusters would count as uses.
+        if is_sound && geometry.incompatible & DIRTY == 0 && !geometry.is_extended() {
             self.check_refcounts(&mut report)?;
         }
         if is_sound {
