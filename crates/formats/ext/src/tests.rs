@@ -429,7 +429,7 @@ fn repair(bytes: &mut [u8], genuine: &[u8]) {
     put(bytes, 1024 + 0x3fc, &sum.to_le_bytes());
 }
 
-/// As kernels of 2008 wrote links, and as e2fsck never repairs directories: Linux reads both.
+/// Linux reads both: links of kernels of 2008, and directories in unwritten extents.
 #[test]
 fn flags_that_contradict_hide_neither_targets_nor_names() {
     let root = open(EXT4).unwrap();
