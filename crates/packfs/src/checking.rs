@@ -54,8 +54,9 @@ impl Findings {
 }
 
 impl Opened {
-    /// Checks the structures of the image, and with `data` decodes all of its files. Damage is
-    /// added to `found`. Returns the result of decoding, if that was possible.
+    /// Checks the structures of the image and of the containers it lies in, and with `data` decodes
+    /// all of its files. Damage is added to `found`. Returns the result of decoding, if that was
+    /// possible.
     ///
     /// Errors: `Io`, `Limit`, `Cancelled`.
     pub fn check(
@@ -65,6 +66,13 @@ impl Opened {
         found: &mut Findings,
     ) -> Result<Option<ContentReport>> {
         progress.begin(Stage::Verify, 0, 0);
+        for container in self.containers() {
+            let name = container.format().name;
+            let structure = container.check(&mut |finding| {
+                found.add(Finding { place: format!("{name}: {}", finding.place), ..finding });
+            });
+            found.or_finding(structure)?;
+        }
         let structure = self.volume().check(&mut |finding| found.add(finding));
         found.or_finding(structure)?;
         if progress.cancelled() {

@@ -113,7 +113,7 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         }
         let mut layers = opened.layers().to_vec();
         layers.push(Layer { format: opened.format().name(), file: name });
-        opened = opening.open_layer(image, layers)?.within(opened.own_warnings());
+        opened = opening.open_layer(image, layers)?.in_container(&opened);
     }
     match chosen.front() {
         Some(wanted) => Err(Error::usage(format!(

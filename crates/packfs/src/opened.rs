@@ -295,8 +295,9 @@ impl OpenOptions {
         }
         let engine = ReadEngine::counting(counted, Arc::clone(&volume), self.read.clone());
         let (limits, watcher) = (self.read.limits, self.watcher.clone());
-        let (layers, warnings) = (Vec::new(), Vec::new());
-        Ok(Opened { image, format, volume, engine, limits, layers, choice: None, warnings, watcher })
+        let (layers, containers, warnings) = Default::default();
+        let choice = None;
+        Ok(Opened { image, format, volume, engine, limits, layers, containers, choice, warnings, watcher })
     }
 
     /// True if the image is a part of its bytes, or has to be that of a root hash.
@@ -340,6 +341,8 @@ pub struct Opened {
     engine: Arc<ReadEngine>,
     limits: Limits,
     layers: Vec<Layer>,
+    /// Volumes of the layers, the outermost first.
+    containers: Vec<Arc<dyn Volume>>,
     choice: Option<Choice>,
     warnings: Vec<String>,
     watcher: Watcher,
@@ -359,6 +362,17 @@ impl Opened {
     pub(crate) fn within(self, mut warnings: Vec<String>) -> Self {
         warnings.extend(self.warnings);
         Opened { warnings, ..self }
+    }
+
+    /// Notes the container around it, and those around that.
+    pub(crate) fn in_container(self, outer: &Opened) -> Self {
+        let containers = outer.containers.iter().chain([&outer.volume]).cloned().collect();
+        Opened { containers, ..self }.within(outer.own_warnings())
+    }
+
+    /// Returns the volumes of the layers, the outermost first.
+    pub(crate) fn containers(&self) -> &[Arc<dyn Volume>] {
+        &self.containers
     }
 
     /// Its format.

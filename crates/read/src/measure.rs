@@ -3,7 +3,7 @@
 
 use crate::Wanted;
 use crate::engine::ReadEngine;
-use packfs_core::Result;
+use packfs_core::{ErrorKind, Result};
 use packfs_format::ExtentFrom;
 use std::ops::ControlFlow;
 
@@ -19,8 +19,8 @@ impl ReadEngine {
     /// Lengths are summed first. Only if these exceed the limit, extents are looked up to subtract
     /// holes.
     ///
-    /// Errors: `Limit`. A file whose extents cannot be read is not counted; its reader reports the
-    /// error.
+    /// Errors: `Limit`, `Io`, `Cancelled`. Of a file whose extents are damaged or elsewhere, those
+    /// before the damage are counted; its reader reports the error.
     pub fn check_data(&self, files: &[Wanted]) -> Result<()> {
         let limits = &self.options.limits;
         let allowed = limits.data_len_max(self.input_len());
@@ -43,7 +43,10 @@ impl ReadEngine {
             if data_len > allowed {
                 limits.check_data(&self.subject(), data_len, self.input_len())?;
             }
-            let _ = found;
+            match found.map_err(|error| (error.kind(), error)) {
+                Err((ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::Failed, _)) | Ok(()) => {}
+                Err((_, error)) => return Err(error),
+            }
         }
         Ok(())
     }

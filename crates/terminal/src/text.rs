@@ -49,6 +49,23 @@ pub fn counted(number: u64, noun: &str) -> String {
     }
 }
 
+/// Bytes of a value that are shown.
+const VALUE_LEN_MAX: usize = 256;
+
+/// Splits a value that would flood a terminal: the bytes to show, and words for the rest.
+pub fn beginning(value: &[u8]) -> (&[u8], String) {
+    let Some(head) = value.get(..VALUE_LEN_MAX).filter(|head| head.len() < value.len()) else {
+        return (value, String::new());
+    };
+    // Not within a character.
+    let head = match std::str::from_utf8(head) {
+        Err(error) if error.error_len().is_none() => &head[..error.valid_up_to()],
+        _ => head,
+    };
+    let rest = counted((value.len() - head.len()) as u64, "more byte");
+    (head, format!("... ({rest}; --json has all)"))
+}
+
 /// Reads `4096`, `128K`, `1M`, `2G`, `1MiB` or `0x1000`. Units are powers of 1024.
 ///
 /// Used as a value parser of the command line, which adds the name of the option to the message.
@@ -139,6 +156,19 @@ pub fn zoned(time: Timestamp) -> Option<jiff::Zoned> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_values_are_shortened() {
+        assert_eq!(beginning(&[7; 256]), (&[7; 256][..], String::new()));
+        assert_eq!(
+            beginning(&[7; 65_536]),
+            (&[7; 256][..], "... (65,280 more bytes; --json has all)".into())
+        );
+        let text = "ä".repeat(200);
+        assert_eq!(beginning(text.as_bytes()).0.len(), 256);
+        let odd = format!("a{text}");
+        assert_eq!(beginning(odd.as_bytes()).0.len(), 255);
+    }
 
     #[test]
     fn prints_sizes_with_one_decimal() {

@@ -13,11 +13,11 @@ pub struct LayerArgs {
     #[arg(long, value_name = "PATH|ID")]
     subvol: Option<String>,
 
-    /// Read ext4 or XFS without the changes in its journal
+    /// Read ext4, XFS, or btrfs without the changes in its journal
     ///
-    /// By default, the journal of an image that was not unmounted is applied in memory. The image
-    /// is never written.
-    #[arg(long)]
+    /// By default, the journal of an image that was not unmounted is applied in memory, and one
+    /// that cannot be read is an error. The image is never written.
+    #[arg(long, visible_alias = "ignore-log")]
     no_journal: bool,
 
     /// Read this internal snapshot of a qcow2 image
@@ -88,11 +88,11 @@ pub struct LayersOfTwo {
     subvol_b: Option<String>,
 
     /// Read A without the changes in its journal
-    #[arg(long, visible_alias = "no-journal")]
+    #[arg(long, visible_aliases = ["no-journal", "ignore-log", "ignore-log-a"])]
     no_journal_a: bool,
 
     /// Read B without the changes in its journal
-    #[arg(long)]
+    #[arg(long, visible_alias = "ignore-log-b")]
     no_journal_b: bool,
 
     /// Read this internal snapshot of qcow2 image A

@@ -29,7 +29,7 @@ pub struct NestedArgs {
 
     /// Continue if the superblock checksum does not match
     ///
-    /// Applies to EROFS, cramfs, romfs, ext4 and XFS, whose superblock holds a checksum.
+    /// Applies to EROFS, cramfs, romfs, ext4, XFS and btrfs, whose superblock holds a checksum.
     #[arg(long)]
     ignore_checksum: bool,
 

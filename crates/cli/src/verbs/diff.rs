@@ -93,7 +93,7 @@ pub struct Opts {
 
     /// Continue if a superblock checksum does not match
     ///
-    /// Applies to EROFS, cramfs, romfs, ext4 and XFS, whose superblock holds a checksum.
+    /// Applies to EROFS, cramfs, romfs, ext4, XFS and btrfs, whose superblock holds a checksum.
     #[arg(long)]
     ignore_checksum: bool,
 
@@ -296,7 +296,10 @@ fn words(change: &Change) -> (String, String, String) {
         }
         Change::Xattr(name, a, b) => {
             let value = |value: &Option<Vec<u8>>| match value {
-                Some(value) => format!("\"{}\"", escaped(value)),
+                Some(value) => {
+                    let (value, rest) = text::beginning(value);
+                    format!("\"{}\"{rest}", escaped(value))
+                }
                 None => "missing".into(),
             };
             (format!("extended attribute {}", escaped(name)), value(a), value(b))

@@ -82,6 +82,17 @@ fn missing_objects_are_named_and_the_rest_is_unpacked() {
 }
 
 #[test]
+fn an_image_whose_magic_is_damaged_is_no_erofs_image_with_holes() {
+    let fixture = made();
+    let mut bytes = fixture.bytes("root.cfs");
+    bytes[1] ^= 1;
+    fs::write(fixture.path("bad.cfs"), bytes).unwrap();
+    for line in [&["cat", "bad.cfs", "usr/big"][..], &["check", "bad.cfs", "--objects", "objects"]] {
+        fixture.run(line).failed(3, &["corrupt composefs image: header: begins with"]);
+    }
+}
+
+#[test]
 fn dumps_go_out_and_in() {
     let fixture = made();
     let dump = fixture.run(["composefs", "dump", "root.cfs"]).done().stdout.clone();

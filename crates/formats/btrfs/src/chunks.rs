@@ -130,6 +130,11 @@ pub(crate) struct Spot {
     pub(crate) room: u64,
 }
 
+fn read_stripe(item: &[u8]) -> Stripe {
+    let fields = Fields(item);
+    Stripe { device: fields.u64(0), at: fields.u64(8), uuid: Uuid(fields.array(16)) }
+}
+
 impl Chunk {
     /// Reads a chunk at the start of `bytes`; returns it with its length there.
     pub(crate) fn read(bytes: &[u8], at: u64, sector_len: u32) -> Result<(Chunk, usize)> {
@@ -166,12 +171,16 @@ impl Chunk {
         let Some(items) = bytes.get(HEAD_LEN..end) else {
             return figure("bytes", bytes.len() as u64, "those of its stripes");
         };
-        let stripe = |item: &[u8]| {
-            let fields = Fields(item);
-            Stripe { device: fields.u64(0), at: fields.u64(8), uuid: Uuid(fields.array(16)) }
-        };
-        let stripes = items.chunks_exact(STRIPE_ITEM_LEN).map(stripe).collect();
+        let stripes = items.chunks_exact(STRIPE_ITEM_LEN).map(read_stripe).collect();
         Ok((Chunk { at, len, kind, profile, stripes }, end))
+    }
+
+    /// Returns the chunk of a restored dump: all logical addresses, as they are on the device. Its
+    /// stored length is -1.
+    pub(crate) fn whole(bytes: &[u8]) -> Chunk {
+        let stripe = read_stripe(bytes.get(HEAD_LEN..).unwrap_or_default());
+        let (stripes, kind) = (Box::new([Stripe { at: 0, ..stripe }]), DATA | SYSTEM | METADATA);
+        Chunk { at: 0, len: CHUNK_LEN_MAX, kind, profile: Profile::Single, stripes }
     }
 
     /// Returns the logical addresses in it.

@@ -17,6 +17,9 @@ impl fmt::Display for ItemPlace {
     }
 }
 
+/// Hint for a log that cannot be read.
+pub(crate) const READ_WITHOUT: &str = "--ignore-log (or --no-journal) reads the last commit, without the log";
+
 faults! {
     /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum Corruption in "btrfs image" {}
@@ -26,6 +29,10 @@ faults! {
     SuperSum { at: u64, kind: &'static str } = "superblock at {at:#x}: wrong checksum ({kind})";
     SuperFigure { at: u64, figure: &'static str, found: u64, allowed: &'static str } =
         "superblock at {at:#x}: {figure} {found}, {allowed} allowed";
+    SuperCopy { at: u64 } =
+        "superblock at 0x10000: damaged; its copy at {at:#x} has no log, so that changes synced after the last \
+         commit may be missing";
+    Log { at: u64 } = "log of changes at {at:#x}";
     SystemArray { at: usize } = "superblock: system chunks: no chunk at byte {at}";
     Chunk { at: u64, figure: &'static str, found: u64, allowed: &'static str } =
         "chunk at {at:#x}: {figure} {found}, {allowed} allowed";

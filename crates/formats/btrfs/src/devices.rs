@@ -69,7 +69,10 @@ impl Devices {
 
     /// The newest superblock describes the filesystem, but none of a seed if another is given.
     fn choose_first(&mut self) {
-        let rank = |device: &Device| (!device.super_block.is_seed(), device.super_block.generation);
+        let rank = |device: &Device| {
+            let block = &device.super_block;
+            (!block.is_seed(), block.generation, block.at == crate::disk::SUPER_AT)
+        };
         let best = self.devices.iter().map(rank).max();
         self.first = self.devices.iter().position(|device| Some(rank(device)) == best).unwrap_or(0);
     }
@@ -116,6 +119,9 @@ impl Devices {
                     block.generation
                 ));
             }
+        }
+        if self.super_block().is_dump() {
+            self.warnings.push("a restored dump of metadata (btrfs-image): file data are not in it".into());
         }
         if self.super_block().is_changing() {
             self.warnings

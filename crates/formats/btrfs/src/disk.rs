@@ -23,8 +23,10 @@ pub(crate) const LEVELS_MAX: u8 = 8;
 /// Units of striped profiles, in bytes.
 pub(crate) const STRIPE_LEN: u64 = 64 << 10;
 
-/// Superblock flags: metadata without file data (`btrfs-image`).
-const METADUMP: u64 = 1 << 33 | 1 << 34;
+/// Superblock flags: restored metadata without file data (`btrfs-image`), with one chunk for all
+/// addresses in the first version.
+const METADUMP: u64 = 1 << 33;
+const METADUMP_V2: u64 = 1 << 34;
 /// Superblock flag: a seed device.
 const SEEDING: u64 = 1 << 32;
 /// Superblock flags: a change of the checksum, the block groups, or the fsid was interrupted.
@@ -254,10 +256,6 @@ impl SuperBlock {
         let figure = |figure, found, allowed| {
             Err(Error::from(Corruption::SuperFigure { at: self.at, figure, found, allowed }))
         };
-        if self.flags & METADUMP != 0 {
-            let what = "a dump of metadata without file data";
-            return Err(Error::unsupported("btrfs image", what).hint("btrfs-image -r restores its metadata"));
-        }
         let unread = self.incompat & !INCOMPAT_READ;
         if unread != 0 {
             let names = feature_names(unread, &INCOMPAT, "incompat").join(", ");
@@ -290,6 +288,16 @@ impl SuperBlock {
             return figure("node size", self.node_len.into(), "the sector size and more");
         }
         Ok(())
+    }
+
+    /// True for a restored dump of metadata.
+    pub(crate) fn is_dump(&self) -> bool {
+        self.flags & (METADUMP | METADUMP_V2) != 0
+    }
+
+    /// True if logical addresses are those of the device.
+    pub(crate) fn is_one_chunk(&self) -> bool {
+        self.flags & METADUMP != 0
     }
 
     pub(crate) fn is_seed(&self) -> bool {

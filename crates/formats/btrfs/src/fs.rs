@@ -4,7 +4,7 @@ use crate::bytes::Fields;
 use crate::chunks::{Chunk, Chunks};
 use crate::corruption::Corruption;
 use crate::devices::Devices;
-use crate::disk::{DeviceItem, RootPlace, kind, tree};
+use crate::disk::{DeviceItem, RootPlace, SUPER_AT, SuperBlock, kind, tree};
 use crate::key::Key;
 use crate::store::Store;
 use crate::tree::{Item, Logs, SumRun, Tree};
@@ -29,6 +29,8 @@ pub(crate) struct Fs {
     /// Checksums of file data in logs, in the order of their addresses.
     pub(crate) log_sums: Vec<SumRun>,
     pub(crate) warnings: Vec<String>,
+    /// Fault of the filesystem as a whole: changes that are missing.
+    pub(crate) fault: Option<Error>,
     /// Changes after the last commit, by tree.
     logs: Logs,
 }
@@ -54,9 +56,14 @@ impl Fs {
     pub(crate) fn open(image: Arc<dyn Image>, opening: &Opening) -> Result<Fs> {
         let devices = Devices::new(image, opening)?;
         let block = devices.super_block().clone();
-        let system = system_chunks(&block.system_array, block.sector_len)?;
-        let store = Store::new(devices, Chunks::new(system)?);
-        let (chunks, listed) = read_chunks(&store)?;
+        let system = system_chunks(&block)?;
+        let store = Store::new(devices, Chunks::new(system.clone())?);
+        let (chunks, listed) = match block.is_one_chunk() {
+            true => (system, vec![block.device]),
+            false => read_chunks(&store)?,
+        };
+        // Linux writes the log to the first superblock alone, and mounts no other.
+        let copy = (block.at != SUPER_AT).then_some(Corruption::SuperCopy { at: block.at });
         let mut warnings = store.devices.warnings.clone();
         let mut store = store.with_chunks(Chunks::new(chunks)?);
         store.devices.listed = Some(listed.iter().map(|device| (device.id, device.uuid)).collect());
@@ -74,6 +81,7 @@ impl Fs {
             devices: listed,
             log_sums: Vec::new(),
             warnings,
+            fault: copy.map(|fault| Error::from(fault).hint("--ignore-checksum reads the copy")),
             logs: Logs::new(),
         };
         match fs.root(tree::CHECKSUMS) {
@@ -161,7 +169,8 @@ impl Root {
 }
 
 /// Reads the chunks in the superblock.
-fn system_chunks(array: &[u8], sector_len: u32) -> Result<Vec<Chunk>> {
+fn system_chunks(block: &SuperBlock) -> Result<Vec<Chunk>> {
+    let array = &*block.system_array;
     let mut chunks = Vec::new();
     let mut at = 0_usize;
     while at < array.len() {
@@ -171,7 +180,10 @@ fn system_chunks(array: &[u8], sector_len: u32) -> Result<Vec<Chunk>> {
         if key.kind != kind::CHUNK_ITEM {
             return Err(Corruption::SystemArray { at }.into());
         }
-        let (chunk, len) = Chunk::read(bytes, key.offset, sector_len)?;
+        let (chunk, len) = match block.is_one_chunk() {
+            true => (Chunk::whole(bytes), bytes.len()),
+            false => Chunk::read(bytes, key.offset, block.sector_len)?,
+        };
         chunks.push(chunk);
         at = at.saturating_add(Key::LEN).saturating_add(len);
     }

@@ -7,7 +7,7 @@
 //! Invariant: work and memory are within one budget for all logs of an image.
 
 use crate::bytes::Fields;
-use crate::corruption::Corruption;
+use crate::corruption::{Corruption, READ_WITHOUT};
 use crate::disk::{RootPlace, kind, tree};
 use crate::entry::{ENTRY_LEN, entries, name_hash};
 use crate::extent::{FileExtent, Form};
@@ -65,7 +65,11 @@ pub(crate) fn apply(fs: &mut Fs, is_wanted: bool) {
             format!("the image was not unmounted; {inodes} inodes are read from the log of synced changes")
         }
         Ok(None) => "the image was not unmounted; changes synced after the last commit are left out".into(),
-        Err(error) => format!("the log of changes synced after the last commit is left out: {error}"),
+        Err(error) => {
+            let fault = Corruption::Log { at: place.at };
+            fs.fault.get_or_insert_with(|| error.clone().at(fault).hint(READ_WITHOUT));
+            format!("the log of changes synced after the last commit is left out: {error}")
+        }
     };
     fs.warnings.push(warning);
 }

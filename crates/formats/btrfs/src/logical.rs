@@ -2,7 +2,7 @@
 //! an intact one.
 
 use crate::bytes::Fields;
-use crate::chunks::{Chunk, DATA, METADATA};
+use crate::chunks::{Chunk, DATA, METADATA, SYSTEM};
 use crate::corruption::Corruption;
 use crate::disk::{kind, tree};
 use crate::fs::Fs;
@@ -124,16 +124,15 @@ impl Fs {
         let mut sums = Sums::new(self);
         while at < range.end {
             let chunk = self.store.chunks.of(at)?;
-            if chunk.kind & DATA == 0 {
-                at = chunk.range().end;
+            if chunk.kind & (METADATA | SYSTEM) != 0 && self.is_metadata(at, &mut sums)? {
+                at = at.saturating_add(sector_len);
                 continue;
             }
             let (end, has_sums) = sums.run(at)?;
-            at = match has_sums {
-                true => end,
-                false if chunk.kind & METADATA != 0 && self.is_node(at) => at.saturating_add(sector_len),
-                false => return Ok(Some(at)),
-            };
+            if !has_sums {
+                return Ok(Some(at));
+            }
+            at = end;
         }
         Ok(None)
     }
@@ -145,15 +144,16 @@ impl Fs {
 
     /// Reads bytes that lie in one chunk.
     fn read_in_chunk(&self, chunk: &Chunk, at: u64, buf: &mut [u8]) -> Result<()> {
-        if chunk.kind & DATA == 0 {
-            return self.read_metadata(at, buf);
-        }
         let sector_len = u64::from(self.store.super_block().sector_len);
         let end = at.saturating_add(buf.len() as u64);
         let mut sums = Sums::new(self);
         let mut done = at;
         while done < end {
             let rest = buf.get_mut(usize_of(done.saturating_sub(at))..).unwrap_or_default();
+            if chunk.kind & DATA == 0 && self.is_metadata(done, &mut sums)? {
+                done = done.saturating_add(self.read_node_part(done, rest)? as u64);
+                continue;
+            }
             let before = done.checked_rem(sector_len).unwrap_or(0);
             let whole = len_of(&(done..end)).checked_div(sector_len).unwrap_or(0).saturating_mul(sector_len);
             if before == 0 && whole > 0 {
@@ -172,8 +172,8 @@ impl Fs {
         Ok(())
     }
 
-    /// Reads whole sectors of a chunk with data. Groups that are mixed hold tree blocks, too, each
-    /// as long as a sector.
+    /// Reads whole sectors of a chunk. Groups of metadata may hold data: those that are mixed, and
+    /// those that `btrfs-convert` made before 4.2.
     fn read_sectors(&self, chunk: &Chunk, at: u64, buf: &mut [u8], sums: &mut Sums<'_>) -> Result<()> {
         if chunk.kind & METADATA == 0 {
             return self.read_data(at, buf, sums);
@@ -182,7 +182,7 @@ impl Fs {
         let (mut start, mut was_node) = (0_usize, false);
         for offset in (0..buf.len()).step_by(sector_len.max(1)) {
             let sector_at = at.saturating_add(offset as u64);
-            let is_node = sums.of(sector_at)?.is_none() && self.is_node(sector_at);
+            let is_node = self.is_metadata(sector_at, sums)?;
             if is_node != was_node {
                 let part = buf.get_mut(start..offset).unwrap_or_default();
                 self.read_one_kind(at.saturating_add(start as u64), part, was_node, sums)?;
@@ -243,6 +243,33 @@ impl Fs {
         Err(Corruption::DataSum { at, copies: chunk.copies() }.into())
     }
 
+    /// True if an address lies in a tree block, intact or not, and not in data.
+    fn is_metadata(&self, at: u64, sums: &mut Sums<'_>) -> Result<bool> {
+        let is_expected = self.node_starts(at).any(|start| self.store.has_inline(start));
+        Ok(is_expected || sums.of(self.sector_of(at))?.is_none() && self.is_in_node(at))
+    }
+
+    /// True if an address lies in something that begins like a tree block.
+    fn is_in_node(&self, at: u64) -> bool {
+        self.node_starts(at).any(|start| self.is_node(start))
+    }
+
+    fn sector_of(&self, at: u64) -> u64 {
+        at.saturating_sub(at.checked_rem(self.store.super_block().sector_len.into()).unwrap_or(0))
+    }
+
+    /// Returns the places where the tree block around an address may begin: those of converted
+    /// filesystems begin at any sector.
+    fn node_starts(&self, at: u64) -> impl Iterator<Item = u64> + use<> {
+        let block = self.store.super_block();
+        let (node_len, sector_len) = (u64::from(block.node_len), u64::from(block.sector_len));
+        let aligned = at.saturating_sub(at.checked_rem(node_len).unwrap_or(0));
+        let sector = self.sector_of(at);
+        let others = (0..node_len.checked_div(sector_len).unwrap_or(0))
+            .map(move |back| sector.saturating_sub(back.saturating_mul(sector_len)));
+        std::iter::once(aligned).chain(others.filter(move |start| *start != aligned))
+    }
+
     /// True if the sector begins like a tree block.
     fn is_node(&self, at: u64) -> bool {
         let mut header = [0; 0x38];
@@ -266,14 +293,7 @@ impl Fs {
 
     /// Reads from the tree block around an address up to its end; returns how many bytes.
     fn read_node_part(&self, at: u64, buf: &mut [u8]) -> Result<usize> {
-        let block = self.store.super_block();
-        let (node_len, sector_len) = (u64::from(block.node_len), u64::from(block.sector_len));
-        let aligned = at.saturating_sub(at.checked_rem(node_len).unwrap_or(0));
-        let sector = at.saturating_sub(at.checked_rem(sector_len).unwrap_or(0));
-        // Blocks of converted filesystems begin at any sector.
-        let others = (0..node_len.checked_div(sector_len).unwrap_or(0))
-            .map(|back| sector.saturating_sub(back.saturating_mul(sector_len)));
-        let mut starts: Vec<u64> = std::iter::once(aligned).chain(others).collect();
+        let mut starts: Vec<u64> = self.node_starts(at).collect();
         starts.sort_by_key(|start| !self.store.has_inline(*start));
         let mut failure: Option<Error> = None;
         for start in starts {

@@ -186,7 +186,6 @@ fn refuses_superblocks() {
         (0xc4, vec![9, 0], "unsupported btrfs image: checksum type 9, 0 to 3 known"),
         (0xbe, vec![0x80], "unsupported btrfs image: incompatible features incompat bit 23"),
         (0xbd, vec![0x20], "unsupported btrfs image: incompatible features extent_tree_v2"),
-        (0x3c, vec![2], "a dump of metadata without file data"),
     ] {
         let text = refused(Editor::new(MIXED).superblock(at, &value));
         assert!(text.contains(wanted), "{text}");
@@ -205,8 +204,55 @@ fn takes_a_copy_of_a_damaged_superblock_with_a_warning() {
     editor.bytes[copy as usize + 0x30..][..8].copy_from_slice(&copy.to_le_bytes());
     editor.sum(copy as usize, SUPER_LEN);
     editor.bytes[SUPER + 0x130] ^= 1;
-    let warnings = editor.open().unwrap().warnings();
+    let volume = editor.open().unwrap();
+    let warnings = volume.warnings();
     assert!(warnings[0].contains("its copy at 0x4000000 is used"), "{warnings:?}");
+    // Linux writes the log to the first superblock alone.
+    let fault = volume.fault().unwrap();
+    assert_eq!(fault.kind(), packfs_core::ErrorKind::Corrupt);
+    assert!(fault.to_string().contains("changes synced after the last commit may be missing"), "{fault}");
+    assert!(findings(&volume).iter().any(|it| it.contains("its copy at 0x4000000 has no log")));
+}
+
+#[test]
+fn a_log_that_cannot_be_read_is_a_fault_unless_it_is_not_wanted() {
+    let editor = Editor::new(MIXED).superblock(0x60, &0x4000_u64.to_le_bytes());
+    let volume = editor.open().unwrap();
+    let fault = volume.fault().unwrap();
+    assert!(fault.to_string().contains("log of changes at 0x4000"), "{fault}");
+    assert!(fault.hints().iter().any(|hint| hint.contains("--ignore-log")), "{:?}", fault.hints());
+    assert!(findings(&volume).iter().any(|it| it.contains("log of changes at 0x4000")));
+    let without = editor.open_with(&Opening { no_journal: true, ..Opening::default() }).unwrap();
+    assert!(without.fault().is_none() && without.warnings()[0].contains("left out"));
+}
+
+#[test]
+fn data_in_groups_of_metadata_is_read() {
+    let editor = Editor::new(DUP);
+    let data = |editor: &Editor| {
+        let chunks = editor.items(tree::CHUNK, |key| key.kind == kind::CHUNK_ITEM);
+        chunks.into_iter().filter(|chunk| editor.bytes[chunk.2 + 24] & 1 != 0).collect::<Vec<_>>()
+    };
+    let mut converted = Editor::new(DUP);
+    for (node, _, item) in data(&editor) {
+        converted.bytes[item + 24] = converted.bytes[item + 24] & !1 | 4;
+        converted.sum(node, NODE_LEN);
+    }
+    assert!(!data(&editor).is_empty() && data(&converted).is_empty());
+    let volume = converted.open().unwrap();
+    for (name, id) in list(&volume, volume.root()).unwrap() {
+        if matches!(volume.inode(id).unwrap().kind, packfs_format::InodeKind::File { .. }) {
+            read(&volume, id).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
+    assert_eq!(findings(&volume), Vec::<String>::new());
+}
+
+#[test]
+fn restored_dumps_of_metadata_open_with_a_warning() {
+    let volume = Editor::new(MIXED).superblock(0x3c, &[4]).open().unwrap();
+    assert!(volume.warnings()[0].contains("a restored dump of metadata"), "{:?}", volume.warnings());
+    assert!(list(&volume, volume.root()).unwrap().len() > 15);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::fs::{Fs, Root};
 use crate::logical::LogicalImage;
 use crate::numbers::{EMPTY, EMPTY_NUMBER, INODE_BITS, Numbers};
 use crate::tree::Tree;
-use packfs_core::{FileType, Image, Result, Xattrs};
+use packfs_core::{Error, FileType, Image, Result, Xattrs};
 use packfs_format::{
     DirCursor, DirEntry, Extent, Facts, Finding, FormatInfo, Inode, InodeId, Opening, SpaceOwner,
     StoredExtent, Volume,
@@ -179,6 +179,11 @@ impl Volume for BtrfsVolume {
 
     fn verifies(&self, stored: Range<u64>) -> Result<bool> {
         self.fs.verifies(stored)
+    }
+
+    /// Linux refuses such an image.
+    fn fault(&self) -> Option<Error> {
+        self.fs.fault.clone()
     }
 
     fn warnings(&self) -> Vec<String> {

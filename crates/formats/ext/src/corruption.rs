@@ -4,7 +4,7 @@ use packfs_format::{TRUNCATED, faults};
 
 /// Hint for a journal that cannot be replayed.
 pub(crate) const READ_WITHOUT: &str =
-    "--no-journal reads the image as it is, without the changes in the journal";
+    "--ignore-log (or --no-journal) reads the image as it is, without the changes in the journal";
 
 faults! {
     /// Faults of an image; `found` is the value that it stores.
@@ -64,6 +64,15 @@ faults! {
     Journal { fault: &'static str } = "journal: {fault}" => hint READ_WITHOUT;
     JournalFigure { what: &'static str, found: u64, max: u64 } =
         "journal superblock: {what} {found}, at most {max} allowed" => hint READ_WITHOUT;
+    JournalBlock { block: u64, magic: u32, kind: u32, sequence: u32, wanted: u32 } =
+        "journal block {block}: begins with {magic:#x}, type {kind}, transaction {sequence}; \
+         0xc03b3998, types 1, 2, and 5, and {wanted} allowed" => hint READ_WITHOUT;
+    JournalRest { missing: u32, block: u64 } =
+        "journal: transaction {missing} cannot be read whole, though block {block} commits it or the next one"
+        => hint READ_WITHOUT;
+    FastCommit { block: u64, commit: u64 } =
+        "journal block {block}: fast commit {commit} cannot be read whole, though its end is there"
+        => hint READ_WITHOUT;
     JournalSum { block: u64, what: &'static str } =
         "journal block {block}: {what} with a wrong checksum" => hint READ_WITHOUT;
 }

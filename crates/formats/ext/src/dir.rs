@@ -305,12 +305,12 @@ fn is_dots(dir: &RawInode, entry: &RawEntry<'_>) -> bool {
     }
 }
 
-/// Returns the blocks of a run that lie within a range of the file: their numbers there and on
-/// disk.
+/// Returns the blocks of a run that lie within a range of a directory, a link, or an attribute:
+/// their numbers there and on disk. Linux reads unwritten ones, too, unlike those of files.
 pub(crate) fn blocks_within(run: Run, first: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     let start = run.first.max(first);
     let end = run.first.saturating_add(run.count).min(end);
-    let count = if run.is_written { end.saturating_sub(start) } else { 0 };
+    let count = end.saturating_sub(start);
     let block = run.block.saturating_add(start.saturating_sub(run.first));
     (0..count).map(move |index| (start.saturating_add(index), block.saturating_add(index)))
 }

@@ -138,6 +138,20 @@ impl RawInode {
         }
     }
 
+    /// Returns true if the target of a link is in the inode: it has no blocks but those of
+    /// attributes, whatever its flags say (`ext4_inode_is_fast_symlink`). Values of attributes may
+    /// count as blocks, too.
+    pub(crate) fn has_target(&self, super_block: &SuperBlock) -> bool {
+        let len = packfs_core::usize_of(self.len(super_block));
+        let Some(text) = self.block_field().get(..len).filter(|text| text.len() < BLOCK_FIELD_LEN) else {
+            return false;
+        };
+        let unit = super_block.block_len.checked_shl(super_block.cluster_bits).unwrap_or(0) / 512;
+        let of_attributes = if self.xattr_block(super_block) == 0 { 0 } else { unit };
+        let has_text = !self.has(EXTENTS) && !text.contains(&0);
+        !self.has(INLINE) && (self.sectors(super_block) <= of_attributes || has_text)
+    }
+
     /// Returns the units of 512 bytes that it takes on disk.
     pub(crate) fn sectors(&self, super_block: &SuperBlock) -> u64 {
         let low = le32(self.bytes(), 0x1c);

@@ -2,7 +2,7 @@
 
 use crate::block_use::BlockUse;
 use crate::bytes::{le16, le32};
-use crate::disk::{Group, SUPER_AT, SUPER_LEN};
+use crate::disk::{Group, SUPER_AT, SUPER_LEN, SuperBlock};
 use crate::features::{HAS_JOURNAL, META_BG, ORPHAN_FILE, PROJECT, QUOTA};
 use crate::inode::{INLINE, RawInode, XATTR_VALUE};
 use crate::reader::Reader;
@@ -123,14 +123,11 @@ impl Reader {
 }
 
 /// Returns true if an inode can have blocks of its own.
-pub(crate) fn has_blocks(raw: &RawInode) -> bool {
+pub(crate) fn has_blocks(raw: &RawInode, super_block: &SuperBlock) -> bool {
     match raw.file_type() {
         Some(FileType::File | FileType::Directory) => !raw.has(INLINE),
         // Short targets are stored in place of block numbers.
-        Some(FileType::Symlink) => {
-            let len = le32(raw.bytes(), 4);
-            !raw.has(INLINE) && (len >= 60 || raw.has(crate::inode::EXTENTS))
-        }
+        Some(FileType::Symlink) => !raw.has(INLINE) && !raw.has_target(super_block),
         _ => raw.number == BAD_BLOCKS,
     }
 }
@@ -204,7 +201,7 @@ fn claim(reader: &Reader, raw: &RawInode, claims: &mut Claims) {
     if xattrs != 0 {
         claims.push(range_at(xattrs, 1), "extended attributes");
     }
-    if !has_blocks(raw) {
+    if !has_blocks(raw, &reader.super_block) {
         return;
     }
     let owner = reader.owner_of(raw);

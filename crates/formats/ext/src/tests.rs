@@ -428,3 +428,37 @@ fn repair(bytes: &mut [u8], genuine: &[u8]) {
     let sum = packfs_format::crc32c(!0, &bytes[1024..1024 + 0x3fc]);
     put(bytes, 1024 + 0x3fc, &sum.to_le_bytes());
 }
+
+/// Linux reads both: links of kernels of 2008, and directories in unwritten extents.
+#[test]
+fn flags_that_contradict_hide_neither_targets_nor_names() {
+    let root = open(EXT4).unwrap();
+    let links = |volume: &ExtVolume, dir: InodeId| {
+        let mut found = Vec::new();
+        volume
+            .read_dir(dir, DirCursor(0), &mut |entry, _| {
+                if entry.file_type == packfs_core::FileType::Symlink {
+                    found.push((String::from_utf8(entry.name).unwrap(), entry.id));
+                }
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        found
+    };
+    let is_short = |id: InodeId| root.read_link(id).unwrap().len() < 60;
+    let (name, id) = links(&root, root.root()).into_iter().find(|(_, id)| is_short(*id)).unwrap();
+    let flagged = with_inode(EXT4, &name, |raw| put(raw, 0x22, &[8]));
+    let volume = open(&flagged).unwrap();
+    assert_eq!(volume.read_link(id).unwrap(), root.read_link(id).unwrap());
+    let mut findings = Vec::new();
+    volume.check(&mut |finding| findings.push(finding.fault)).unwrap();
+    assert!(findings.iter().any(|it| it.contains("which e2fsck clears")), "{findings:?}");
+    // The root's only extent is unwritten.
+    let unwritten = with_inode(EXT4, "/", |raw| {
+        let len = le16(raw, 0x38);
+        assert_eq!(le16(raw, 0x2a), 1, "extents of the root");
+        put(raw, 0x38, &(len + 0x8000).to_le_bytes());
+    });
+    let volume = open(&unwritten).unwrap();
+    assert_eq!(links(&volume, volume.root()), links(&root, root.root()));
+}

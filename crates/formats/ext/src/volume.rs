@@ -131,7 +131,6 @@ impl ExtVolume {
         if !(1..=TARGET_LEN_MAX).contains(&len) {
             return Err(Corruption::TargetLength { inode, found: len, max: TARGET_LEN_MAX }.into());
         }
-        let is_short = len < BLOCK_FIELD_LEN as u64 && !raw.has(crate::inode::EXTENTS);
         let target = if raw.has(INLINE) {
             let mut target = vec![0; usize_of(len)];
             let mut rest = &mut *target;
@@ -142,7 +141,7 @@ impl ExtVolume {
                 rest = behind;
             }
             target
-        } else if is_short {
+        } else if raw.has_target(&self.reader.super_block) {
             raw.block_field().get(..usize_of(len)).unwrap_or_default().to_vec()
         } else {
             self.target_in_blocks(raw, len)?

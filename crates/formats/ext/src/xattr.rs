@@ -194,7 +194,10 @@ impl Reader {
         for entry in area.entries()? {
             let Some(prefix) = prefix(entry.index) else { continue };
             let value = match entry.holder {
-                0 => area.value(&entry).unwrap_or_default().to_vec(),
+                0 => {
+                    let value = area.value(&entry);
+                    value.ok_or_else(|| area.fault("a value outside of its place"))?.to_vec()
+                }
                 // Linux refuses to read one of these, and reads the others.
                 _ if entry.len > VALUE_LEN_MAX => continue,
                 holder => self.value_of(raw, holder, entry.len)?,

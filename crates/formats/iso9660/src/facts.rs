@@ -42,9 +42,10 @@ impl Iso9660Volume {
         facts.push("block_len", "Block size", FactValue::Bytes(geometry.block_len.into()));
         facts.push("image_len", "Image length", FactValue::Bytes(geometry.image_len));
         facts.push("volume_len", "Volume length", FactValue::Bytes(geometry.volume_end()));
-        // A catalog that cannot be read is for the check to tell of.
-        let catalog = self.boot_catalog().unwrap_or_default();
-        let images = catalog.images.iter().map(BootImage::words).collect();
+        let images = match self.boot_catalog() {
+            Ok(catalog) => catalog.images.iter().map(BootImage::words).collect(),
+            Err(error) => vec![error.to_string()],
+        };
         facts.push("boot_images", "Boot images", FactValue::List(images));
         Ok(facts)
     }

@@ -39,7 +39,12 @@ impl Given {
         let uuid = |index: usize| physicals.get(index).map(|it| it.uuid.as_str()).unwrap_or_default();
         let stranger = |index: usize, name: &str| {
             let image = images.get(index).map(|image| image.name()).unwrap_or_default();
-            Error::usage(format!("{image} is no physical volume of the group {name:?}"))
+            let message = format!("{image} is no physical volume of the group {name:?}");
+            // What was opened has a group of its own, and a sound label names the right volume.
+            match index == 0 || physicals.get(index).is_some_and(|it| it.label_fault.is_some()) {
+                true => Error::corrupt("lvm image", message).hint("its label or its metadata is damaged"),
+                false => Error::usage(message),
+            }
         };
         // The group is that of the first image, which need not have a text of its own.
         let own = groups.iter().filter(|(_, group)| group.has(uuid(0)));

@@ -23,6 +23,8 @@ pub(crate) struct Qcow {
     pub(crate) l1: L1,
     /// Length of the disk in that state.
     pub(crate) disk_len: u64,
+    /// First byte of the disk that a cluster at the end of the file does not have.
+    cut: Option<u64>,
 }
 
 impl Qcow {
@@ -30,7 +32,9 @@ impl Qcow {
     pub(crate) fn open(image: Arc<dyn Image>) -> Result<Qcow> {
         let geometry = Arc::new(Geometry::read(&*image)?);
         let (name, l1, disk_len) = (image.name(), geometry.l1, geometry.disk_len);
-        Ok(Qcow { name, tables: Tables::new(image, Arc::clone(&geometry)), geometry, l1, disk_len })
+        let tables = Tables::new(image, Arc::clone(&geometry));
+        let cut = tables.find_cut(&l1, disk_len)?;
+        Ok(Qcow { name, tables, geometry, l1, disk_len, cut })
     }
 
     /// Returns what the header says of its own state.
@@ -42,8 +46,14 @@ impl Qcow {
         let corrupt =
             format!("{name} is marked corrupt: parts of the disk may be wrong; qemu-img check examines it");
         let rows = [(DIRTY, dirty), (CORRUPT, corrupt)];
-        rows.into_iter().filter(move |(bit, _)| bits & bit != 0).map(|(_, text)| text)
+        let cut = self.cut.map(|at| format!("{name}: {}", cut_text(at)));
+        rows.into_iter().filter(move |(bit, _)| bits & bit != 0).map(|(_, text)| text).chain(cut)
     }
+}
+
+/// Tells of a cluster that was cut short.
+pub(crate) fn cut_text(at: u64) -> String {
+    format!("the file ends within a cluster: the disk reads as zeros from {at:#x} to the end of it")
 }
 
 /// A backing file.

@@ -13,6 +13,8 @@ use zerocopy::{FromZeros, IntoBytes};
 
 const CLUSTER_BITS_MIN: u32 = 9;
 const CLUSTER_BITS_MAX: u32 = 21;
+/// Counts of version 2 have 16 bits.
+const REFCOUNT_ORDER_OF_V2: u32 = 4;
 /// Clusters of less have subclusters shorter than a sector.
 const EXTENDED_BITS_MIN: u32 = 14;
 /// Longest L1 table that QEMU reads, in entries of 8 bytes: 32 MiB.
@@ -53,6 +55,8 @@ pub(crate) struct Geometry {
     pub(crate) l1: L1,
     /// The table of places of reference counts.
     pub(crate) refcounts: Range<u64>,
+    /// Logarithm of the bits of a count.
+    pub(crate) refcount_order: u32,
     /// Start of the table of snapshots.
     pub(crate) snapshots_at: u64,
     pub(crate) snapshot_count: u64,
@@ -105,6 +109,8 @@ impl Geometry {
             algorithm: compression(image, header_len, incompatible)?,
             l1: L1 { at: header.l1_table_offset.get(), count: header.l1_size.get().into() },
             refcounts: refcounts(&header, cluster_len),
+            // Larger ones are taken for the largest.
+            refcount_order: if version == 2 { REFCOUNT_ORDER_OF_V2 } else { v3.refcount_order.get().min(6) },
             snapshots_at: header.snapshots_offset.get(),
             snapshot_count: header.nb_snapshots.get().into(),
             backing,

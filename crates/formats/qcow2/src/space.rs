@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Bytes of the table of reference counts that are read at once.
 const REFCOUNTS_AT_ONCE: u64 = 64 << 10;
 /// Bits of a row of that table that are an offset.
-const REFCOUNT_OFFSET_MASK: u64 = !0x1ff;
+pub(crate) const REFCOUNT_OFFSET_MASK: u64 = !0x1ff;
 
 /// Bytes left for L1 tables of snapshots. Those of a sound image lie side by side, so that all of
 /// them fit into the file.
@@ -51,7 +51,7 @@ impl QcowVolume {
     }
 
     /// Calls `claim` for everything that the header and tables name.
-    fn each_claim(&self, claim: &mut Claim<'_>) -> Result<()> {
+    pub(crate) fn each_claim(&self, claim: &mut Claim<'_>) -> Result<()> {
         let geometry = &self.top.geometry;
         claim(0..geometry.cluster_len(), "header");
         claim(geometry.refcounts.clone(), "reference counts");

@@ -15,6 +15,8 @@ use std::sync::Arc;
 const L1_ENTRIES_AT_ONCE: u64 = 512;
 /// Bytes of a slice of an L2 table, which is read at once; tables of less are one.
 const SLICE_LEN: u64 = 4096;
+/// Most tables that are searched when an image is opened.
+const TABLES_SEARCHED_MAX: u64 = 32;
 /// Limits of the two caches in bytes.
 const L1_CACHE_BYTES: usize = 1 << 20;
 const L2_CACHE_BYTES: usize = 16 << 20;
@@ -76,6 +78,32 @@ impl Tables {
             at = part.end;
         }
         stretches.finish()
+    }
+
+    /// Returns the bytes of a stretch that the file does not have, if its last cluster is one that
+    /// was cut short.
+    pub(crate) fn cut_from(&self, part: &Range<u64>, place: Place) -> Option<u64> {
+        let Place::Stored(at) = place else { return None };
+        let is_last = at.saturating_add(len_of(part)) == self.geometry.image_len;
+        // Subclusters at the end that were never written need not be there.
+        let parts = if self.geometry.is_extended() { SUBCLUSTERS.into() } else { 1_u64 };
+        let unit = self.geometry.cluster_len().checked_div(parts).unwrap_or(1);
+        let is_cut = part.end.checked_rem(unit) != Some(0);
+        (is_last && is_cut && part.end < self.geometry.disk_len).then_some(part.end)
+    }
+
+    /// Looks for a cluster that was cut short, in a disk of few tables.
+    pub(crate) fn find_cut(&self, l1: &L1, disk_len: u64) -> Result<Option<u64>> {
+        let is_whole = self.geometry.image_len.checked_rem(self.geometry.cluster_len()) == Some(0);
+        let mut cut = None;
+        if !is_whole && l1.count <= TABLES_SEARCHED_MAX {
+            let end = l1.count.saturating_mul(self.geometry.table_span()).min(disk_len);
+            self.each(l1, 0..end, &mut |part, place| {
+                cut = self.cut_from(&part, place);
+                Ok(cut.is_none())
+            })?;
+        }
+        Ok(cut)
     }
 
     /// Calls `visit` for all that one L2 table covers, as [`Tables::each`] does: snapshots have the

@@ -68,9 +68,8 @@ impl Walk<'_, '_> {
     /// Checks an entry, and the inode behind it if it is new.
     fn entry(&mut self, index: usize, dir: InodeId, header: &Header) -> Result<()> {
         let path = self.hierarchy.entry_path(index, &header.name);
-        let sum = header.sum(&*self.volume.image)?;
-        if sum != 0 {
-            self.report.error(&path, Corruption::HeaderSum { at: header.at, found: sum });
+        if let Some(fault) = header.sum_fault() {
+            self.report.error(&path, fault);
         }
         let Some((id, file_type)) = self.report.refused(&path, self.volume.resolve(header))? else {
             return Ok(());

@@ -61,27 +61,46 @@ impl RomfsVolume {
     }
 
     /// Implements [`packfs_format::Volume::read_dir`]. A cursor is the offset of the next header.
+    /// Headers with a wrong checksum are told of at the end.
     pub(crate) fn each_entry(
         &self,
         dir: InodeId,
         from: DirCursor,
         visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
     ) -> Result<()> {
+        let (mut damage, mut is_over) = (None, false);
         let start = match from.0 {
-            0 => self.dir(dir)?.target(),
+            0 => {
+                let header = self.dir(dir)?;
+                // Those of others are in the listing of their parents.
+                damage = header.sum_fault().filter(|_| dir.0 == self.super_block.root_at);
+                header.target()
+            }
             END => return Ok(()),
             at => at,
         };
         self.each_header(start, &mut |header| {
-            let (id, file_type) = self.resolve(&header)?;
-            if is_dot(&header.name) {
-                self.dot(dir, &header, id, file_type)?;
+            damage = damage.or(header.sum_fault());
+            let Some((id, file_type)) = self.entry_of(dir, &header)? else {
                 return Ok(ControlFlow::Continue(()));
-            }
-            Name::new(&header.name).map_err(|fault| Corruption::Name { at: header.at, fault })?;
+            };
             let next = DirCursor(if header.next == 0 { END } else { header.next });
-            Ok(visit(DirEntry { name: header.name, id, file_type }, next))
-        })
+            let flow = visit(DirEntry { name: header.name, id, file_type }, next);
+            is_over = flow.is_break();
+            Ok(flow)
+        })?;
+        damage.filter(|_| !is_over).map_or(Ok(()), |fault| Err(fault.into()))
+    }
+
+    /// Returns the inode that a header leads to; `None` for `.` and `..`.
+    fn entry_of(&self, dir: InodeId, header: &Header) -> Result<Option<(InodeId, FileType)>> {
+        let (id, file_type) = self.resolve(header)?;
+        if is_dot(&header.name) {
+            self.dot(dir, header, id, file_type)?;
+            return Ok(None);
+        }
+        Name::new(&header.name).map_err(|fault| Corruption::Name { at: header.at, fault })?;
+        Ok(Some((id, file_type)))
     }
 
     /// Checks a `.` or `..` of `dir`, which leads to `id`: a damaged name may hide a file.
@@ -98,15 +117,19 @@ impl RomfsVolume {
 
     /// Implements [`packfs_format::Volume::lookup`].
     pub(crate) fn find_entry(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        let mut found = None;
-        self.each_entry(dir, DirCursor(0), &mut |entry, _| {
-            if entry.name != name {
-                return ControlFlow::Continue(());
+        let (mut found, mut damage) = (None, None);
+        self.each_header(self.dir(dir)?.target(), &mut |header| {
+            damage = damage.or(header.sum_fault());
+            let entry = self.entry_of(dir, &header)?.filter(|_| header.name == name);
+            found = entry.map(|(id, _)| id);
+            if found.is_none() {
+                return Ok(ControlFlow::Continue(()));
             }
-            found = Some(entry.id);
-            ControlFlow::Break(())
+            damage = header.sum_fault();
+            Ok(ControlFlow::Break(()))
         })?;
-        Ok(found)
+        // A damaged name may be the one that is looked for.
+        damage.map_or(Ok(found), |fault| Err(fault.into()))
     }
 }
 

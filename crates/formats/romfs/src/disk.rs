@@ -42,7 +42,7 @@ impl SuperBlock {
         if !(IMAGE_LEN_MIN..=image.len()).contains(&len) {
             return Err(Corruption::Length { found: len, min: IMAGE_LEN_MIN, max: image.len() }.into());
         }
-        let (name, root_at) = name_in(text, 0, len)?;
+        let (name, root_at) = name_in(&text, 0, len)?;
         Ok(SuperBlock { len, checksum, name, root_at })
     }
 
@@ -78,6 +78,8 @@ pub(crate) struct Header {
     pub(crate) name: Vec<u8>,
     /// Offset of the data.
     pub(crate) data_at: u64,
+    /// Sum of the words of header and name, which has to be 0.
+    pub(crate) sum: u32,
 }
 
 impl Header {
@@ -91,7 +93,8 @@ impl Header {
         if !at.is_multiple_of(HEADER_LEN) || at < HEADER_LEN || at.saturating_add(HEADER_LEN) > image_len {
             return Err(Corruption::HeaderPlace { at, end: image_len }.into());
         }
-        let ([next, spec, len, _], text) = read_words_and_text(image, at, image_len)?;
+        let (words, text) = read_words_and_text(image, at, image_len)?;
+        let [next, spec, len, _] = words;
         let kind = match next & 7 {
             0 => Kind::HardLink,
             1 => Kind::Other(FileType::Directory),
@@ -102,7 +105,9 @@ impl Header {
             6 => Kind::Other(FileType::Socket),
             _ => Kind::Other(FileType::Fifo),
         };
-        let (name, data_at) = name_in(text, at, image_len)?;
+        let (name, data_at) = name_in(&text, at, image_len)?;
+        let padded = usize_of(data_at.saturating_sub(at).saturating_sub(HEADER_LEN));
+        let sum = words.into_iter().fold(sum(text.get(..padded).unwrap_or(&text)), u32::wrapping_add);
         let header = Header {
             at,
             next: u64::from(next) & !(HEADER_LEN - 1),
@@ -112,12 +117,18 @@ impl Header {
             len: len.into(),
             name,
             data_at,
+            sum,
         };
         let has_data = matches!(kind, Kind::Other(FileType::File | FileType::Symlink));
         if has_data && data_at.saturating_add(header.len) > image_len {
             return Err(Corruption::DataRange { at, start: data_at, len: header.len, end: image_len }.into());
         }
         Ok(header)
+    }
+
+    /// Returns the fault of a wrong checksum.
+    pub(crate) fn sum_fault(&self) -> Option<Corruption> {
+        (self.sum != 0).then_some(Corruption::HeaderSum { at: self.at, found: self.sum })
     }
 
     /// Returns the offset that `spec` is of a directory or a hard link.
@@ -129,17 +140,10 @@ impl Header {
     pub(crate) fn device(&self) -> DeviceNumber {
         DeviceNumber { major: self.spec >> 16, minor: self.spec & 0xffff }
     }
-
-    /// Returns the sum of the words of header and name, which has to be 0.
-    pub(crate) fn sum(&self, image: &dyn Image) -> Result<u32> {
-        let mut bytes = vec![0; usize_of(self.data_at.saturating_sub(self.at))];
-        image.read_exact_at(self.at, &mut bytes)?;
-        Ok(sum(&bytes))
-    }
 }
 
-/// Longest header with its name and the name's NUL.
-const HEADER_AND_NAME_LEN_MAX: u64 = HEADER_LEN + NAME_LEN_MAX as u64 + 1;
+/// Longest header with its name, the name's NUL, and padding.
+const HEADER_AND_NAME_LEN_MAX: u64 = HEADER_LEN + (NAME_LEN_MAX as u64 + 1).next_multiple_of(HEADER_LEN);
 
 /// Reads the words of the header at `at` and, at once, the bytes that may be its name, up to `end`.
 fn read_words_and_text(image: &dyn Image, at: u64, end: u64) -> Result<([u32; 4], Vec<u8>)> {
@@ -152,15 +156,15 @@ fn read_words_and_text(image: &dyn Image, at: u64, end: u64) -> Result<([u32; 4]
 }
 
 /// Returns the name at the start of `text`, up to a NUL byte, and the offset after its padding.
-fn name_in(mut text: Vec<u8>, at: u64, image_len: u64) -> Result<(Vec<u8>, u64)> {
+fn name_in(text: &[u8], at: u64, image_len: u64) -> Result<(Vec<u8>, u64)> {
     let start = at.saturating_add(HEADER_LEN);
-    text.truncate(usize_of(image_len.saturating_sub(start)));
-    let Some(len) = text.iter().position(|&byte| byte == 0) else {
+    let bytes = text.iter().take(NAME_LEN_MAX.saturating_add(1));
+    let name: Vec<u8> = bytes.copied().take_while(|&byte| byte != 0).collect();
+    let end = start.saturating_add(name.len() as u64).saturating_add(1);
+    if name.len() > NAME_LEN_MAX || end > image_len {
         return Err(Corruption::NameEnd { at, max: NAME_LEN_MAX }.into());
-    };
-    text.truncate(len);
-    let end = start.saturating_add(len as u64).saturating_add(1);
-    Ok((text, end.checked_next_multiple_of(HEADER_LEN).unwrap_or(u64::MAX)))
+    }
+    Ok((name, end.checked_next_multiple_of(HEADER_LEN).unwrap_or(u64::MAX)))
 }
 
 fn sum(bytes: &[u8]) -> u32 {

@@ -59,6 +59,15 @@ fn with_word(at: usize, word: u32) -> Vec<u8> {
     bytes
 }
 
+/// The image with another word in a header, whose checksum is put right.
+fn with_figure(header: usize, at: usize, word: u32) -> Vec<u8> {
+    let (mut bytes, old) = (with_word(header + at, word), IMAGE[header + at..][..4].try_into().unwrap());
+    let sum = u32::from_be_bytes(bytes[header + 12..][..4].try_into().unwrap());
+    let sum = sum.wrapping_add(u32::from_be_bytes(old)).wrapping_sub(word);
+    bytes[header + 12..][..4].copy_from_slice(&sum.to_be_bytes());
+    bytes
+}
+
 /// One test each: name, the damaged image, text of the error.
 macro_rules! refuses {
     ($($name:ident: $bytes:expr => $expected:literal;)*) => {$(
@@ -85,7 +94,7 @@ refuses! {
         bytes
     } => "which is one itself";
     rejects_a_hard_link_into_a_file: with_word(named("hello"), 0x170) => "file header at 0x0: multiples of 16";
-    rejects_a_target_without_bytes: with_word(symlink() + 8, 0) => "link target of 0 bytes";
+    rejects_a_target_without_bytes: with_figure(symlink(), 8, 0) => "link target of 0 bytes";
     rejects_a_target_with_a_nul_byte: {
         let mut bytes = IMAGE.to_vec();
         bytes[symlink() + 32] = 0;
@@ -122,6 +131,36 @@ fn a_wrong_sum_of_a_header_is_a_finding() {
     let volume = open(with_word(named("hello") + 12, 1)).unwrap();
     volume.check(&mut |finding| findings.push(format!("{finding:?}"))).unwrap();
     assert!(findings.iter().any(|finding| finding.contains("words add up to")), "{findings:?}");
+}
+
+#[test]
+fn a_wrong_sum_of_a_header_is_an_error_once_all_entries_are_listed() {
+    let (whole, at) = (open(IMAGE.to_vec()).unwrap(), named("hello"));
+    let listed = |volume: &RomfsVolume| {
+        let mut names = Vec::new();
+        let listed = volume.read_dir(volume.root(), DirCursor(0), &mut |entry, _| {
+            names.push(entry.name);
+            ControlFlow::Continue(())
+        });
+        (names, listed)
+    };
+    let (names, _) = listed(&whole);
+    // One bit of the name: "hdllo".
+    let mut bytes = IMAGE.to_vec();
+    bytes[at + 17] ^= 1;
+    let damaged = open(bytes).unwrap();
+    let (found, outcome) = listed(&damaged);
+    assert_eq!(found.len(), names.len());
+    assert_refused(outcome, ErrorKind::Corrupt, "file header at 0x140: checksum");
+    // Also of lookups: of the damaged name, and of those that it may have been.
+    for name in [&b"hdllo"[..], b"hello", b"absent"] {
+        assert_refused(damaged.lookup(damaged.root(), name), ErrorKind::Corrupt, "file header at 0x140");
+    }
+    let other = names.iter().find(|name| **name != b"hello").unwrap();
+    assert!(damaged.lookup(damaged.root(), other).unwrap().is_some());
+    // The header of the root is in no other listing.
+    let root = open(with_word(0x20 + 12, 1)).unwrap();
+    assert_refused(listed(&root).1, ErrorKind::Corrupt, "file header at 0x20: checksum");
 }
 
 #[test]

@@ -35,6 +35,9 @@ impl XfsVolume {
         if let Some(sum) = self.super_block.checksum.filter(|sum| !sum.is_right()) {
             report.error("superblock", Corruption::SuperChecksum { sum });
         }
+        if let Some(fault) = self.log_fault {
+            report.error("log", fault);
+        }
         for warning in &self.warnings {
             report.warn("image", warning);
         }

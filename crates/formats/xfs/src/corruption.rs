@@ -4,7 +4,11 @@ use crate::disk::Checksum;
 use packfs_format::{FaultPlace, TRUNCATED, faults};
 
 /// Hint for a log that cannot be replayed.
-pub(crate) const READ_WITHOUT: &str = "--no-journal reads the image as it is, without the changes in the log";
+pub(crate) const READ_WITHOUT: &str =
+    "--ignore-log (or --no-journal) reads the image as it is, without the changes in the log";
+/// The same for the end of a log.
+const REST: &str =
+    "--ignore-checksum replays the records before it, as Linux does; --ignore-log replays none";
 
 faults! {
     /// Faults of an image; `found` is the value that it stores.
@@ -103,6 +107,12 @@ faults! {
     Acl { ino: u64, len: u64, count: u64 } = "inode {ino}: ACL of {len} bytes with {count} entries";
     Log { fault: &'static str } = "log: {fault}" => hint READ_WITHOUT;
     LogRecord { sector: u64, fault: &'static str } = "log record at sector {sector}: {fault}" => hint READ_WITHOUT;
+    LogRest { sector: u64, fault: &'static str } =
+        "log record at sector {sector}: {fault}; changes in it and after it are missing" => hint REST;
+    LogElsewhere = "log: on another device, and may hold changes of the filesystem; --device FILE gives it"
+        => hint READ_WITHOUT;
+    LogBehind { end: u64, len: u64 } =
+        "log: ends at {end:#x}, the image at {len:#x}, so changes may be missing" => hint READ_WITHOUT;
     LogItem { what: &'static str, number: u64, fault: &'static str } =
         "log: change of {what} {number}: {fault}" => hint READ_WITHOUT;
     LogItemType { found: u16 } = "log: change of the unknown type {found:#x}" => hint READ_WITHOUT;

@@ -1,7 +1,8 @@
 //! Opening: superblock, devices, log, and what has to be told of them.
 
+use crate::corruption::Corruption;
 use crate::features;
-use crate::log::{Log, LogState, Replayed};
+use crate::log::{Log, LogState, Replayed, Rest};
 use crate::realtime::{JoinedImage, Realtime};
 use crate::super_block::SuperBlock;
 use crate::volume::XfsVolume;
@@ -17,13 +18,15 @@ const DAMAGE_BYTES: usize = 64 << 10;
 const NOT_REPLAYED: &str = "the log was not replayed: recent changes may be missing or half done";
 const ELSEWHERE: &str =
     "the log is on another device: changes that it may hold were not replayed; --device FILE names it";
+const NO_RECORDS: &str = "the log is zeros, though mkfs.xfs writes a record: changes may be missing";
 
 /// Opens an image.
 pub(crate) fn open(image: Arc<dyn Image>, opening: Opening) -> Result<XfsVolume> {
     let super_block = SuperBlock::read(&*image)?;
     let devices = Devices::find(&super_block, &opening)?;
     let mut warnings = Vec::new();
-    let (log, replayed) = replay(&image, &super_block, &devices, &opening, &mut warnings)?;
+    let Replay { state: log, replayed, fault: log_fault } =
+        replay(&image, &super_block, &devices, &opening, &mut warnings)?;
     let (super_block, changed) = match &replayed {
         Some(replayed) => (SuperBlock::read(&*replayed.image)?, Arc::clone(&replayed.image)),
         None => (super_block, Arc::clone(&image)),
@@ -58,12 +61,20 @@ pub(crate) fn open(image: Arc<dyn Image>, opening: Opening) -> Result<XfsVolume>
         damage: BlockCache::new(DAMAGE_BYTES),
         warnings,
         log,
+        log_fault,
         notes,
         patches: Default::default(),
     };
     volume.dir(packfs_format::InodeId(volume.super_block.root))?;
     volume.finish_intents(&intents, left_out);
     Ok(volume)
+}
+
+/// Outcome of a replay.
+struct Replay {
+    state: LogState,
+    replayed: Option<Replayed>,
+    fault: Option<Corruption>,
 }
 
 /// Finds the state of the log, and replays it.
@@ -73,31 +84,33 @@ fn replay(
     devices: &Devices,
     opening: &Opening,
     warnings: &mut Vec<String>,
-) -> Result<(LogState, Option<Replayed>)> {
+) -> Result<Replay> {
+    let unread = |state| Replay { state, replayed: None, fault: None };
     let log = match Log::find(image, devices.log.as_ref(), super_block) {
-        Ok(Some(log)) => log,
-        Ok(None) => {
-            let warning = if opening.no_journal { NOT_REPLAYED } else { ELSEWHERE };
-            warnings.push(warning.into());
-            return Ok((LogState::External, None));
+        Ok(Some(log)) if opening.no_journal => {
+            warnings.extend((log.state() == LogState::Dirty).then(|| NOT_REPLAYED.into()));
+            return Ok(unread(log.state()));
         }
-        Err(_) if opening.no_journal => {
+        Ok(Some(log)) => log,
+        Ok(None) if opening.no_journal => {
             warnings.push(NOT_REPLAYED.into());
-            return Ok((LogState::Dirty, None));
+            return Ok(unread(LogState::External));
+        }
+        Ok(None) => {
+            warnings.push(ELSEWHERE.into());
+            return Ok(Replay { fault: Some(Corruption::LogElsewhere), ..unread(LogState::External) });
+        }
+        Err(error) if opening.no_journal => {
+            warnings.push(format!("{NOT_REPLAYED}: {error}"));
+            return Ok(unread(LogState::Dirty));
         }
         Err(error) => return Err(error),
     };
-    let state = log.state();
-    let replayed = match opening.no_journal {
-        true => None,
-        false => log.replay(image, super_block)?,
-    };
-    match &replayed {
-        Some(replayed) => warnings.push(replayed.warning()),
-        None if state == LogState::Dirty => warnings.push(NOT_REPLAYED.into()),
-        None => {}
-    }
-    Ok((state, replayed))
+    let (state, replayed) = (log.state(), log.replay(image, super_block)?);
+    warnings.extend(replayed.iter().flat_map(Replayed::warnings));
+    warnings.extend(log.rest.and_then(Rest::warning));
+    warnings.extend(log.is_empty.then(|| NO_RECORDS.into()));
+    Ok(Replay { state, replayed, fault: log.rest.and_then(Rest::damage) })
 }
 
 /// Further devices of a filesystem.

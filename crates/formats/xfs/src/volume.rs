@@ -34,6 +34,8 @@ pub(crate) struct XfsVolume {
     pub(crate) damage: BlockCache<Option<Error>>,
     pub(crate) warnings: Vec<String>,
     pub(crate) log: LogState,
+    /// Fault of records that the replay left out.
+    pub(crate) log_fault: Option<Corruption>,
     pub(crate) notes: Notes,
     pub(crate) patches: Patches,
 }
@@ -169,10 +171,11 @@ impl Volume for XfsVolume {
         self.each_entry(dir, from, visit)
     }
 
-    /// Linux refuses such an image.
+    /// Linux refuses an image with a wrong checksum or without its log.
     fn fault(&self) -> Option<Error> {
-        let sum = self.super_block.checksum.filter(|sum| !sum.is_right())?;
-        Some(Error::from(Corruption::SuperChecksum { sum }).hint("--ignore-checksum reads it anyway"))
+        let sum = self.super_block.checksum.filter(|sum| !sum.is_right());
+        let sum = sum.map(|sum| Error::from(Corruption::SuperChecksum { sum }));
+        sum.map(|error| error.hint("--ignore-checksum reads it anyway")).or(self.log_fault.map(Error::from))
     }
 
     fn warnings(&self) -> Vec<String> {

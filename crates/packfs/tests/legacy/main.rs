@@ -2,6 +2,8 @@
 //! and mounted, and what comes out is held against its manifest. The images are those in
 //! `testdata/legacy`, whatever lies there.
 
+mod flips;
+mod journals;
 mod manifest;
 mod routes;
 

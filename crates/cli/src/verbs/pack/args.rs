@@ -60,7 +60,7 @@ pub struct PackArgs {
 
     /// Continue if the checksum of a source image is wrong
     ///
-    /// Applies to EROFS, cramfs, romfs, ext4 and XFS, whose superblock holds a checksum.
+    /// Applies to EROFS, cramfs, romfs, ext4, XFS and btrfs, whose superblock holds a checksum.
     #[arg(long)]
     ignore_checksum: bool,
 

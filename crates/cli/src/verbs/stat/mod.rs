@@ -176,9 +176,10 @@ fn print(status: &Status, out: &mut Out) -> Result<()> {
 
 /// A value as text in quotes, or in hexadecimal if it is no text.
 fn xattr_text(value: &[u8]) -> String {
+    let (value, rest) = text::beginning(value);
     match std::str::from_utf8(value) {
-        Ok(text) if !text.contains(char::is_control) => format!("\"{}\"", escaped(value)),
-        _ => format!("0x{}", json::hex(value)),
+        Ok(text) if !text.contains(char::is_control) => format!("\"{}\"{rest}", escaped(value)),
+        _ => format!("0x{}{rest}", json::hex(value)),
     }
 }
 

@@ -16,6 +16,7 @@ impl BtrfsVolume {
     /// Implements [`packfs_format::Volume::check`].
     pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new(crate::INFO.name, found);
+        self.fs.fault.iter().for_each(|fault| report.error("image", fault));
         self.fs.warnings.iter().for_each(|text| report.warn("image", text));
         blocks::check(&self.fs, &mut report)?;
         places::check(&self.fs, &mut report)?;

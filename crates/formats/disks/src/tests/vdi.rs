@@ -12,7 +12,7 @@ fn made() -> Vec<u8> {
     let words = [(64, 0xbeda_107f), (68, 0x1_0001), (72, 400), (76, 1), (340, 512), (344, 1024)];
     words
         .iter()
-        .chain(&[(368, 3 * BLOCK as u32 + 100), (376, BLOCK as u32), (384, 4)])
+        .chain(&[(368, 3 * BLOCK as u32 + 100), (376, BLOCK as u32), (384, 4), (388, 2)])
         .for_each(|(at, word)| put(*at, *word));
     [1, u32::MAX, u32::MAX - 1, 0].iter().zip((512..).step_by(4)).for_each(|(word, at)| put(at, *word));
     [bytes, vec![b'd'; BLOCK], vec![b'a'; BLOCK]].concat()
@@ -55,6 +55,13 @@ fn faults_are_told_with_their_place() {
 fn blocks_in_one_place_or_over_the_map_are_findings() {
     let findings = |words: &[u8]| findings(&Vdi, &patched(&made(), 512, words));
     assert!(findings(&[0]).iter().any(|it| it.fault == "several blocks are at 0x400 to 0x600"));
+    for (words, place, fault) in [
+        (&[0xff; 4][..], "header", "2 blocks are stored, but the block map has 1"),
+        (&[2], "block map", "names block 2, numbers below 2 allowed"),
+    ] {
+        let found = findings(words);
+        assert!(found.iter().any(|it| it.place == place && it.fault == fault), "{found:?}");
+    }
     // The data begins before the map ends.
     let over = patched(&made(), 344, &[8, 2]);
     let over = super::findings(&Vdi, &over);

@@ -8,7 +8,8 @@ use crate::volume::{DiskVolume, Map, Place, Visit};
 use crate::{not_written, unsupported};
 use corruption::Corruption;
 use disk::*;
-use packfs_core::{Image, Result, range_at};
+use packfs_core::{Image, Result, len_of, range_at};
+use packfs_format::check::Report;
 use packfs_format::{FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
 use std::mem::size_of;
 use std::ops::Range;
@@ -54,6 +55,8 @@ struct Blocks {
     kind: u32,
     disk_len: u64,
     image_len: u64,
+    /// Blocks that are stored, as the header says.
+    stored: u64,
 }
 
 impl Blocks {
@@ -99,15 +102,18 @@ impl Blocks {
             return Err(Corruption::MapEnd { at: map.start, rows, limit: len }.into());
         }
         let (table, data_at) = (Table::new(Arc::clone(image)), header.offset_data.get().into());
-        Ok(Blocks { table, map, data_at, block_len: found, kind, disk_len, image_len: len })
+        let stored = header.blocks_allocated.get().into();
+        Ok(Blocks { table, map, data_at, block_len: found, kind, disk_len, image_len: len, stored })
+    }
+
+    /// Returns the number of a block in the file; `None` for one of zeros.
+    fn number(&self, block: u64) -> Result<Option<u32>> {
+        let entry = self.table.entry(self.map.start.saturating_add(block.saturating_mul(4)))?;
+        Ok(Some(u32::from_le_bytes(entry)).filter(|number| *number < NO_BLOCK))
     }
 
     fn place(&self, block: u64) -> Result<Place> {
-        let entry = self.table.entry(self.map.start.saturating_add(block.saturating_mul(4)))?;
-        let number = u32::from_le_bytes(entry);
-        if number >= NO_BLOCK {
-            return Ok(Place::Hole);
-        }
+        let Some(number) = self.number(block)? else { return Ok(Place::Hole) };
         let len = u64::from(self.block_len);
         let at = self.data_at.saturating_add(u64::from(number).saturating_mul(len));
         // The last block of the disk need not be there to its end.
@@ -144,5 +150,23 @@ impl Map for Blocks {
 
     fn structures(&self) -> Vec<(Range<u64>, &'static str)> {
         vec![(0..size_of::<Header>() as u64, "header"), (self.map.clone(), "block map")]
+    }
+
+    fn check(&self, report: &mut Report<'_>) -> Result<()> {
+        let (mut found, mut last) = (0_u64, None);
+        for block in 0..len_of(&self.map) / 4 {
+            let number = self.number(block)?;
+            found = found.saturating_add(number.is_some().into());
+            last = last.max(number);
+        }
+        if found != self.stored {
+            let fault = format_args!("{} blocks are stored, but the block map has {found}", self.stored);
+            report.error("header", fault);
+        }
+        if let Some(last) = last.filter(|last| u64::from(*last) >= self.stored) {
+            let fault = format_args!("names block {last}, numbers below {} allowed", self.stored);
+            report.error("block map", fault);
+        }
+        Ok(())
     }
 }

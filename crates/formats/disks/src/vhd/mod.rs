@@ -257,6 +257,10 @@ impl Map for Blocks {
         structures
     }
 
+    fn warnings(&self) -> Vec<String> {
+        self.fault.iter().map(|fault| format!("footer: {fault}")).collect()
+    }
+
     fn check(&self, report: &mut Report<'_>) -> Result<()> {
         if let Some(fault) = self.fault {
             report.error("footer", fault);

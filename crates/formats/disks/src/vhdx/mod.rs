@@ -132,11 +132,13 @@ impl Map for Blocks {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let Some(count) = self.replayed else { return Vec::new() };
-        vec![format!(
-            "{} was not closed: {count} changes of its log are applied in memory",
-            self.image.name()
-        )]
+        let name = self.image.name();
+        let damaged =
+            self.regions.damaged.iter().map(|what| format!("{name}: {what}: damaged; the other is used"));
+        let replayed = self
+            .replayed
+            .map(|count| format!("{name} was not closed: {count} changes of its log are applied in memory"));
+        damaged.chain(replayed).collect()
     }
 
     fn check(&self, report: &mut Report<'_>) -> Result<()> {

@@ -69,7 +69,10 @@ impl Format for Composefs {
             let mut found = [0; 4];
             Ok(image.read_at(at, &mut found)? == found.len() && u32::from_le_bytes(found) == magic)
         };
-        Ok(has(0, MAGIC)? && has(EROFS_SUPER_OFFSET, EROFS_SUPER_MAGIC_V1)?)
+        // Other images of EROFS begin with zeros or with boot code: one with the version of a
+        // header is one with a damaged magic, whose files would be read as holes.
+        let begins = has(0, MAGIC)? || has(4, HEADER_VERSION)? && (has(8, 0)? || has(8, 1)?);
+        Ok(begins && has(EROFS_SUPER_OFFSET, EROFS_SUPER_MAGIC_V1)?)
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {

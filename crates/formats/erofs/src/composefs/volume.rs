@@ -3,7 +3,7 @@
 
 use super::names::*;
 use super::overlay::{METACOPY_HEAD_LEN, SHA256};
-use super::{HEADER_VERSION, SHA256_LEN};
+use super::{HEADER_VERSION, MAGIC, SHA256_LEN};
 use crate::volume::ErofsVolume;
 use packfs_core::{Error, FileType, Image, ImagePath, Name, Result, Xattrs, escaped, range_at, usize_of};
 use packfs_format::{
@@ -61,7 +61,11 @@ impl ComposefsVolume {
     pub(super) fn open(image: Arc<dyn Image>, objects: Option<Arc<dyn Objects>>) -> Result<Self> {
         let mut head = [[0; 4]; 4];
         image.read_exact_at(0, head.as_flattened_mut())?;
-        let [_, header, _, version] = head.map(u32::from_le_bytes);
+        let [magic, header, _, version] = head.map(u32::from_le_bytes);
+        if magic != MAGIC {
+            let fault = format!("header: begins with {magic:#010x}, {MAGIC:#010x} allowed");
+            return Err(Error::corrupt("composefs image", fault));
+        }
         if header != HEADER_VERSION {
             let fault = format!("header version {header}, {HEADER_VERSION} is known");
             return Err(Error::unsupported("composefs image", fault));

@@ -58,7 +58,7 @@ impl Walk<'_, '_> {
             }
         }
         let mut is_whole = true;
-        if has_blocks(raw) {
+        if has_blocks(raw, &self.reader.super_block) {
             let used = &mut self.used;
             let walked = self.reader.pieces(raw, 0..u64::MAX, &mut |piece| match piece {
                 // Blocks that are kept for descriptors are listed by an inode, too.

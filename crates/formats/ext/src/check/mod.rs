@@ -12,7 +12,7 @@ use crate::bytes::le32;
 use crate::corruption::Corruption;
 use crate::dir::RawEntry;
 use crate::disk::ROOT;
-use crate::inode::{ENCRYPTED, INLINE, RawInode};
+use crate::inode::{ENCRYPTED, EXTENTS, INLINE, RawInode};
 use crate::reader::Reader;
 use crate::volume::ExtVolume;
 use blocks::References;
@@ -234,6 +234,9 @@ impl Walk<'_, '_> {
             self.report.warn(path, "an extended attribute of more than 64 KiB, which Linux does not read");
         }
         if raw.file_type() == Some(FileType::Symlink) {
+            if raw.has(EXTENTS) && raw.has_target(&self.reader.super_block) {
+                self.report.warn(path, "a target in the inode, and the flag of extents, which e2fsck clears");
+            }
             self.refused(path, self.volume.target(raw))?;
         }
         if raw.file_type() == Some(FileType::File) && raw.has(INLINE) {

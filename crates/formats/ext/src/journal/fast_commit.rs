@@ -2,6 +2,7 @@
 
 use super::log::Log;
 use crate::bytes::{joined, le16, le32};
+use crate::corruption::{Corruption, READ_WITHOUT};
 use crate::reader::Reader;
 use crate::run::Run;
 use packfs_core::{Error, Result};
@@ -42,13 +43,36 @@ pub(super) enum Change {
 pub(super) struct Commits {
     pub(super) count: u64,
     pub(super) changes: Vec<Change>,
-    /// Set if the first one is damaged, so that Linux refuses the filesystem.
-    pub(super) is_damaged: bool,
+    /// Block and byte in it where they end.
+    end: u64,
+    end_at: usize,
 }
 
 /// Finds the commits that follow the last transaction of the log.
+///
+/// Errors: `Corrupt` if a commit that has its end is damaged: Linux writes that once all before it
+/// is on disk. It refuses a first commit that is damaged, and leaves out a later one.
 pub(super) fn scan(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits> {
-    let mut found = Commits::default();
+    let found = intact(log, reader, sequence)?;
+    for block in found.end..log.fast.end {
+        let bytes = log.read(block)?;
+        let from = if block == found.end { found.end_at } else { 0 };
+        let mut records = bytes.get(from..).unwrap_or_default().windows(HEAD_LEN.saturating_add(4));
+        if records.any(|record| is_tail(record, sequence)) {
+            return Err(Corruption::FastCommit { block, commit: found.count.saturating_add(1) }.into());
+        }
+    }
+    Ok(found)
+}
+
+/// Returns true if a record ends a commit of a transaction.
+fn is_tail(record: &[u8], sequence: u32) -> bool {
+    (le16(record, 0), le32(record, HEAD_LEN)) == (TAIL, sequence) && le16(record, 2) >= 8
+}
+
+/// Finds the commits up to the first one that is damaged or was not written in full.
+fn intact(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits> {
+    let mut found = Commits { end: log.fast.start, ..Commits::default() };
     let mut changes = Vec::new();
     let mut sum = 0;
     let inode_len_max = reader.super_block.inode_len.saturating_add(4);
@@ -70,12 +94,12 @@ pub(super) fn scan(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits>
                 TAIL => {
                     let covered = whole.get(..HEAD_LEN.saturating_add(4)).unwrap_or_default();
                     if le32(value, 0) != sequence || le32(value, 4) != crc32c(sum, covered) {
-                        found.is_damaged = found.count == 0;
                         return Ok(found);
                     }
                     sum = 0;
                     found.count = found.count.saturating_add(1);
                     found.changes.append(&mut changes);
+                    (found.end, found.end_at) = (block, at.saturating_add(end));
                 }
                 HEAD => {
                     if le32(value, 4) != sequence {
@@ -85,7 +109,7 @@ pub(super) fn scan(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits>
                     if features != 0 {
                         let fault = format_args!("feature {features:#x} of a fast commit");
                         let error = Error::unsupported("ext4 image", fault);
-                        return Err(error.hint(crate::corruption::READ_WITHOUT));
+                        return Err(error.hint(READ_WITHOUT));
                     }
                     sum = crc32c(sum, whole);
                 }

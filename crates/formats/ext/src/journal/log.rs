@@ -38,7 +38,7 @@ const SUMS_V1: u32 = 0x1;
 /// A log, its superblock checked.
 pub(super) struct Log {
     pub(super) image: Arc<dyn Image>,
-    block_len: u64,
+    pub(super) block_len: u64,
     /// Places of the blocks, in order.
     runs: Vec<Run>,
     pub(super) is_external: bool,
@@ -215,6 +215,13 @@ impl Log {
     /// Reads a block.
     pub(super) fn read(&self, block: u64) -> Result<Box<[u8]>> {
         let mut bytes = vec![0; usize_of(self.block_len)].into_boxed_slice();
+        self.image.read_exact_at(self.offset(block)?, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads the beginning of a block, which says what it is.
+    pub(super) fn head(&self, block: u64) -> Result<[u8; 12]> {
+        let mut bytes = [0; 12];
         self.image.read_exact_at(self.offset(block)?, &mut bytes)?;
         Ok(bytes)
     }

@@ -33,8 +33,6 @@ pub(crate) struct Replayed {
     behind: u64,
     /// Changes of fast commits that were left out.
     left_out: u64,
-    /// Set if the first fast commit is damaged.
-    is_damaged: bool,
 }
 
 impl Replayed {
@@ -51,7 +49,6 @@ impl Replayed {
             (transactions.saturating_add(*fast_commits) > 0, replayed),
             (*behind > 0, format!("journal: {behind} changed blocks lie behind the end of the image")),
             (*left_out > 0, format!("journal: {left_out} changes refer to something that cannot be read")),
-            (self.is_damaged, "journal: the first fast commit is damaged; Linux refuses to mount".into()),
         ];
         rows.into_iter().filter(|row| row.0).map(|(_, text)| text).collect()
     }
@@ -73,7 +70,9 @@ pub(crate) fn replay(reader: &Reader, devices: &[Arc<dyn Image>]) -> Result<Opti
 }
 
 fn replay_log(reader: &Reader, log: &Log) -> Result<Option<Replayed>> {
-    let found = scan::scan(log)?;
+    // Time of mke2fs, in seconds.
+    let made_at = u64::from(le32(&reader.super_block.raw, 0x108));
+    let found = scan::scan(log, made_at)?;
     let mut overlay = OverlayImage::new(Arc::clone(&reader.image), reader.super_block.block_len);
     let behind = apply_data(log, &found, reader, &mut overlay)?;
     let mut image = Arc::clone(&reader.image);
@@ -92,7 +91,7 @@ fn replay_log(reader: &Reader, log: &Log) -> Result<Option<Replayed>> {
         (image, patches, left_out) = (applied.image, applied.patches, applied.left_out);
         super_block = SuperBlock::read(&*image)?;
     }
-    let is_changed = found.transactions > 0 || commits.count > 0 || commits.is_damaged;
+    let is_changed = found.transactions > 0 || commits.count > 0;
     Ok(is_changed.then_some(Replayed {
         image,
         super_block,
@@ -101,7 +100,6 @@ fn replay_log(reader: &Reader, log: &Log) -> Result<Option<Replayed>> {
         fast_commits: commits.count,
         behind,
         left_out,
-        is_damaged: commits.is_damaged,
     }))
 }
 

@@ -14,6 +14,9 @@ use std::sync::LazyLock;
 const DESCRIPTOR: u32 = 1;
 const COMMIT: u32 = 2;
 const REVOKE: u32 = 5;
+const KINDS: [u32; 3] = [DESCRIPTOR, COMMIT, REVOKE];
+/// Bytes of the log behind its end that are looked at; transactions take a third of it at most.
+const REST_MAX: u64 = 64 << 20;
 /// Bytes of the header of a block.
 const HEAD_LEN: usize = 12;
 /// Bytes of the checksum at the end of a descriptor.
@@ -66,11 +69,15 @@ struct Scan<'l> {
     sum: u32,
     /// Set if a block of the transaction has a wrong checksum: it may be of an older log.
     is_doubtful: bool,
+    /// Set once a descriptor of the transaction has a right checksum: it is of this log.
+    is_own: bool,
+    /// Block after the last complete transaction.
+    first: u64,
     last_commit_time: u64,
 }
 
 /// Finds the transactions.
-pub(super) fn scan(log: &Log) -> Result<Found> {
+pub(super) fn scan(log: &Log, made_at: u64) -> Result<Found> {
     let (data, revokes) = (HashMap::new(), Vec::new());
     let found = Found { transactions: 0, next_sequence: log.sequence, data, revokes };
     let mut scan = Scan {
@@ -80,9 +87,13 @@ pub(super) fn scan(log: &Log) -> Result<Found> {
         left: log.end.saturating_sub(log.first),
         sum: !0,
         is_doubtful: false,
-        last_commit_time: 0,
+        is_own: false,
+        first: log.start,
+        // Commits of a filesystem that was there before are older.
+        last_commit_time: made_at,
     };
     scan.go()?;
+    scan.refuse_rest()?;
     Ok(scan.found)
 }
 
@@ -96,11 +107,14 @@ impl Scan<'_> {
             let block = at;
             at = self.log.next(at);
             if be32(&bytes, 0) != MAGIC || be32(&bytes, 8) != self.found.next_sequence {
+                self.refuse_damaged(&bytes, block)?;
                 break;
             }
             match be32(&bytes, 4) {
                 DESCRIPTOR => {
-                    self.is_doubtful |= !self.is_tail_right(&bytes);
+                    let is_right = self.is_tail_right(&bytes);
+                    self.is_doubtful |= !is_right;
+                    self.is_own |= is_right && self.log.has_sums();
                     let Some(next) = self.descriptor(&bytes, at)? else { break };
                     at = next;
                 }
@@ -116,12 +130,70 @@ impl Scan<'_> {
                     revokes_len = self.found.revokes.len();
                     self.found.transactions = self.found.transactions.saturating_add(1);
                     self.found.next_sequence = self.found.next_sequence.wrapping_add(1);
+                    (self.first, self.is_own) = (at, false);
                 }
-                _ => break,
+                _ => {
+                    self.refuse_damaged(&bytes, block)?;
+                    break;
+                }
             }
         }
         self.found.revokes.truncate(revokes_len);
         Ok(())
+    }
+
+    /// Refuses a block that is the next one but for one word of its header.
+    fn refuse_damaged(&self, bytes: &[u8], block: u64) -> Result<()> {
+        let wanted = self.found.next_sequence;
+        let (magic, kind, sequence) = (be32(bytes, 0), be32(bytes, 4), be32(bytes, 8));
+        let is_kind = KINDS.contains(&kind);
+        let mut is_next = sequence == wanted && (magic == MAGIC) != is_kind;
+        if self.log.has_sums() {
+            let mut whole: Box<[u8]> = bytes.into();
+            is_next = KINDS.iter().any(|kind| {
+                for (at, word) in [(0, MAGIC), (4, *kind), (8, wanted)] {
+                    crate::bytes::put(&mut whole, at, &word.to_be_bytes());
+                }
+                self.is_sum_right(&whole, *kind)
+            });
+        }
+        match is_next {
+            true => Err(Corruption::JournalBlock { block, magic, kind, sequence, wanted }.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn is_sum_right(&self, bytes: &[u8], kind: u32) -> bool {
+        match kind {
+            COMMIT => self.log.is_block_right(bytes, COMMIT_SUM_AT),
+            _ => self.is_tail_right(bytes),
+        }
+    }
+
+    /// Refuses a log with a commit behind its end: Linux writes one once all before it is on disk,
+    /// so that a block between them is damaged.
+    fn refuse_rest(&self) -> Result<()> {
+        let is_ordered = !self.log.has(ASYNC_COMMIT);
+        let log_len = self.log.end.saturating_sub(self.log.first);
+        let mut block = self.first;
+        for _ in 0..log_len.min(REST_MAX.checked_div(self.log.block_len).unwrap_or(0)) {
+            let bytes = self.log.head(block)?;
+            let ahead = be32(&bytes, 8).wrapping_sub(self.found.next_sequence);
+            let is_commit = be32(&bytes, 0) == MAGIC && be32(&bytes, 4) == COMMIT;
+            if is_commit && (ahead == 1 || ahead == 0 && is_ordered) && self.is_commit_of_log(block)? {
+                let missing = self.found.next_sequence;
+                return Err(Corruption::JournalRest { missing, block }.into());
+            }
+            block = self.log.next(block);
+        }
+        Ok(())
+    }
+
+    /// Returns true for a commit that is not of a filesystem that was there before.
+    fn is_commit_of_log(&self, block: u64) -> Result<bool> {
+        let bytes = self.log.read(block)?;
+        let is_newer = be64(&bytes, 0x30) >= self.last_commit_time;
+        Ok(self.is_sum_right(&bytes, COMMIT) && (is_newer || self.log.has_sums()))
     }
 
     fn spend(&mut self, count: u64) -> bool {
@@ -182,7 +254,8 @@ impl Scan<'_> {
         let is_old_sum_right = !self.log.has_old_sums() || self.is_old_sum_right(bytes);
         let is_right = is_old_sum_right && self.log.is_block_right(bytes, COMMIT_SUM_AT);
         if self.is_doubtful || !is_right {
-            if is_older || (!self.is_doubtful && self.log.has(ASYNC_COMMIT)) {
+            let is_stale = is_older && (self.is_doubtful || !self.is_own);
+            if is_stale || (!self.is_doubtful && self.log.has(ASYNC_COMMIT)) {
                 return Ok(false);
             }
             return Err(Corruption::JournalSum { block, what: "a transaction" }.into());

@@ -139,6 +139,16 @@ fn further_physical_volumes_are_found_by_their_numbers() {
 }
 
 #[test]
+fn a_label_with_another_identifier_than_its_group_lists_is_damage() {
+    let opened = open(made(&"c".repeat(32), TEXT, 3000));
+    assert_refused(opened, ErrorKind::Corrupt, "is no physical volume of the group \"vg\"");
+    let mut damaged = made(&"b".repeat(32), TEXT, 3000);
+    damaged[512 + 32] ^= 1;
+    let opened = LvmVolume::open(image(made(UUID, TEXT, 3000)), vec![image(damaged)]);
+    assert_refused(opened, ErrorKind::Corrupt, "is no physical volume of the group \"vg\"");
+}
+
+#[test]
 fn faults_of_labels_and_areas_are_told() {
     let patched = |at: usize, other: &[u8], sums: bool| {
         let mut bytes = made(UUID, TEXT, 3000);

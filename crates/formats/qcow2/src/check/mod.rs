@@ -1,8 +1,11 @@
 //! Checks every table of an image, of its current state and of all snapshots. Clusters are not
-//! decoded here, and reference counts, which only writers need, are not counted.
+//! decoded here.
+
+mod refcounts;
 
 use crate::corruption::Corruption;
 use crate::disk::{CORRUPT, DIRTY};
+use crate::layers::cut_text;
 use crate::open::{L1, REFCOUNTS_MAX};
 use crate::snapshots::{self, Snapshot};
 use crate::space::Budget;
@@ -40,6 +43,11 @@ impl QcowVolume {
                     is_sound &= self.check_snapshot(&snapshot, &mut budget, &mut seen, &mut report)?;
                 }
             }
+        }
+        // Those of an image that was not closed are counted anew when it is opened. Parts of a
+        // cluster with subclusters would count as uses.
+        if is_sound && geometry.incompatible & DIRTY == 0 && !geometry.is_extended() {
+            self.check_refcounts(&mut report)?;
         }
         if is_sound {
             check_unused(&self.space_owners()?, &mut report);
@@ -93,7 +101,10 @@ impl QcowVolume {
     /// Checks the clusters of one L2 table.
     fn check_table(&self, l1: &L1, index: u64, report: &mut Report<'_>) -> Result<bool> {
         let mut is_sound = true;
-        self.top.tables.each_of_table(l1, index, &mut |_, place| {
+        self.top.tables.each_of_table(l1, index, &mut |part, place| {
+            if let Some(at) = self.top.tables.cut_from(&part, place) {
+                report.warn(format_args!("L2 table {index}"), cut_text(at));
+            }
             if let Place::Fault(fault) = place {
                 is_sound = false;
                 report.error(format_args!("L2 table {index}"), fault);

@@ -86,7 +86,8 @@ fn made(version: u32) -> Made {
     let extra = SnapshotExtra { vm_state_size_large: 0.into(), disk_size: (2 * CLUSTER as u64).into() };
     let snapshots =
         put(&mut made, "snapshots", &[row.as_bytes(), extra.as_bytes(), b"1before", &[0]].concat());
-    let counts = put(&mut made, "counts", &[0, 1].repeat(20));
+    // One for each state.
+    let counts = put(&mut made, "counts", &[0, 2].repeat(20));
     let refcounts = put(&mut made, "refcounts", &counts.to_be_bytes());
     let header = Header {
         magic: MAGIC,

@@ -1,7 +1,8 @@
 //! Head and tail of the log, as `xlog_find_tail` of Linux finds them.
 
 use super::record::Header;
-use super::ring::{FLIGHT_MAX, Ring};
+use super::rest::{Rest, cycle_after, rest};
+use super::ring::{FLIGHT_MAX, Ring, SECTOR_LEN, cycle};
 use crate::corruption::Corruption;
 use crate::disk::byte;
 use packfs_core::{Error, ErrorKind, Result};
@@ -17,11 +18,24 @@ pub(super) struct Span {
     pub(super) len: u64,
 }
 
-/// Returns the changes of a log; `None` for one without any, as after an unmount.
-pub(super) fn dirty_span(ring: &Ring) -> Result<Option<Span>> {
+/// Changes of a log, and what follows them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Found {
+    /// `None` for a log without changes, as after an unmount.
+    pub(super) span: Option<Span>,
+    pub(super) rest: Option<Rest>,
+    /// True for a log of zeros, which no tool leaves.
+    pub(super) is_empty: bool,
+}
+
+/// Finds the changes of a log.
+pub(super) fn find(ring: &Ring) -> Result<Found> {
     let head = find_head(ring)?;
     if head == 0 && ring.cycle(0)? == 0 {
-        return Ok(None);
+        return match ring.header_in(0..ring.count)? {
+            Some(_) => Err(Corruption::Log { fault: "its first sector is zeros, but it has records" }.into()),
+            None => Ok(Found { is_empty: true, ..Found::default() }),
+        };
     }
     // The search may go all around.
     let end = head.saturating_add(ring.count);
@@ -29,8 +43,12 @@ pub(super) fn dirty_span(ring: &Ring) -> Result<Option<Span>> {
         return Err(Corruption::Log { fault: "no record before its end" }.into());
     };
     let last = Header::read(ring, last)?;
+    // A record that is newer than the last one would be the last one, were all cycles right.
+    if last.sector < head && last.cycle() != ring.cycle(0)? {
+        return Err(Corruption::LogRecord { sector: last.sector, fault: "not of the newest cycle" }.into());
+    }
     if is_unmount(ring, &last, head)? {
-        return Ok(None);
+        return Ok(Found { rest: rest(ring, head, &last)?, ..Found::default() });
     }
     verified(ring, head, last)
 }
@@ -51,7 +69,7 @@ fn tail_of(ring: &Ring, header: &Header) -> u64 {
 }
 
 /// Passes over records at the head that were not written in full (`xlog_verify_head`).
-fn verified(ring: &Ring, head: u64, last: Header) -> Result<Option<Span>> {
+fn verified(ring: &Ring, head: u64, last: Header) -> Result<Found> {
     let tail = tail_of(ring, &last);
     // As many records as may have been under way, from the head back to the tail.
     let len = match ring.distance(tail, head) {
@@ -65,24 +83,25 @@ fn verified(ring: &Ring, head: u64, last: Header) -> Result<Option<Span>> {
     }
     let unread = tail.saturating_add(len).saturating_sub(first);
     let Some(bad) = first_bad(ring, first, unread)? else {
-        return verified_tail(ring, head, tail);
+        let rest = rest(ring, head, &last)?;
+        return Ok(Found { span: verified_tail(ring, head, tail, &last)?, rest, ..Found::default() });
     };
     let end = bad.saturating_add(if bad < tail { ring.count } else { 0 });
     let Some(good) = ring.last_header_in(tail..end)? else {
         return Err(Corruption::LogRecord { sector: bad, fault: "wrong checksum" }.into());
     };
     let last = Header::read(ring, good)?;
-    if is_unmount(ring, &last, bad)? {
-        return Ok(None);
-    }
-    match tail_of(ring, &last) {
-        tail if tail == bad => Ok(None),
-        tail => verified_tail(ring, bad, tail),
-    }
+    let rest = rest(ring, bad, &last)?;
+    let tail = tail_of(ring, &last);
+    let span = match is_unmount(ring, &last, bad)? || tail == bad {
+        true => None,
+        false => verified_tail(ring, bad, tail, &last)?,
+    };
+    Ok(Found { span, rest, ..Found::default() })
 }
 
 /// Passes over records at the tail that newer ones may have overwritten (`xlog_verify_tail`).
-fn verified_tail(ring: &Ring, head: u64, tail: u64) -> Result<Option<Span>> {
+fn verified_tail(ring: &Ring, head: u64, tail: u64, last: &Header) -> Result<Option<Span>> {
     let mut tail = tail;
     loop {
         let len = ring.distance(tail, head);
@@ -97,7 +116,8 @@ fn verified_tail(ring: &Ring, head: u64, tail: u64) -> Result<Option<Span>> {
         let Some(bad) = first_bad(ring, tail, len)? else {
             return Ok(Some(Span { tail, len }));
         };
-        if ring.distance(head, bad) > ring.flight_sectors_max() {
+        let may_be_over = ring.distance(head, bad) <= ring.flight_sectors_max();
+        if !may_be_over || !is_overwritten(ring, bad, last)? {
             return Err(Corruption::LogRecord { sector: bad, fault: "wrong header or checksum" }.into());
         }
         tail = ring.wrapped(bad.saturating_add(1));
@@ -105,6 +125,13 @@ fn verified_tail(ring: &Ring, head: u64, tail: u64) -> Result<Option<Span>> {
             return Ok(None);
         }
     }
+}
+
+/// Returns true if a record that is newer than the last one was written over another.
+fn is_overwritten(ring: &Ring, bad: u64, last: &Header) -> Result<bool> {
+    let bytes = ring.read(bad, ring.record_sectors_max())?;
+    let mut sectors = (bad..).zip(bytes.chunks_exact(SECTOR_LEN));
+    Ok(sectors.any(|(at, sector)| cycle(sector) == cycle_after(ring, last, at)))
 }
 
 /// Returns the first record of `len` sectors whose header or checksum is wrong.

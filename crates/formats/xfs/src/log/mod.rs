@@ -11,9 +11,12 @@ mod inode;
 mod intent;
 mod notes;
 mod record;
+mod rest;
 mod ring;
 mod state;
 mod target;
+#[cfg(test)]
+mod tests;
 mod transaction;
 
 use crate::corruption::{Corruption, READ_WITHOUT};
@@ -23,6 +26,7 @@ pub(crate) use intent::{Exchange, Intent, Remap};
 pub(crate) use notes::Notes;
 use packfs_core::{Error, Image, OverlayImage, Result};
 use record::Header;
+pub(crate) use rest::Rest;
 use ring::Ring;
 pub(crate) use ring::is_log_of;
 use state::{Cancelled, Replay};
@@ -60,6 +64,9 @@ pub(crate) struct Log {
     ring: Ring,
     /// Changes that may not be on disk.
     span: Option<Span>,
+    pub(crate) rest: Option<Rest>,
+    /// True for a log of zeros.
+    pub(crate) is_empty: bool,
 }
 
 /// An image with the changes of its log.
@@ -71,13 +78,19 @@ pub(crate) struct Replayed {
     /// Number of further ones, which are not kept.
     pub(crate) intents_left_out: u64,
     transactions: u64,
+    /// First record of version 4 with a wrong checksum, which Linux passes over.
+    wrong_sum: Option<u64>,
 }
 
 impl Replayed {
-    /// Returns the sentence that the user is told.
-    pub(crate) fn warning(&self) -> String {
+    /// Returns the sentences that the user is told.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let count = self.transactions;
-        format!("log replayed in memory ({count} transactions); the image is unchanged")
+        let replayed = format!("log replayed in memory ({count} transactions); the image is unchanged");
+        let wrong_sum = self.wrong_sum.map(|sector| {
+            format!("log record at sector {sector}: wrong checksum; it was replayed, as Linux does")
+        });
+        std::iter::once(replayed).chain(wrong_sum)
     }
 }
 
@@ -101,9 +114,12 @@ impl Log {
         if !(SECTOR..=LEN_MAX).contains(&len) {
             return Err(Corruption::Log { fault: "its length is not 512 bytes to 2 GiB" }.into());
         }
+        if range.end > image.len() {
+            return Err(Corruption::LogBehind { end: range.end, len: image.len() }.into());
+        }
         let ring = Ring::new(Arc::clone(image), range, super_block);
-        let span = head::dirty_span(&ring)?;
-        Ok(Some(Log { ring, span }))
+        let head::Found { span, rest, is_empty } = head::find(&ring)?;
+        Ok(Some(Log { ring, span, rest, is_empty }))
     }
 
     pub(crate) fn state(&self) -> LogState {
@@ -123,7 +139,8 @@ impl Log {
             return Err(Error::unsupported("xfs image", what).hint(READ_WITHOUT));
         }
         let mut cancelled = Cancelled::default();
-        self.pass(span, &mut |_, items| items.iter().try_for_each(|item| cancelled.note(item)))?;
+        let wrong_sum =
+            self.pass(span, &mut |_, items| items.iter().try_for_each(|item| cancelled.note(item)))?;
         let overlay = OverlayImage::new(Arc::clone(image), SECTOR);
         let mut replay = Replay {
             target: Target::new(super_block, overlay, span.len.saturating_mul(SECTOR)),
@@ -142,21 +159,25 @@ impl Log {
             intents: replay.intents.unfinished(),
             intents_left_out,
             transactions: replay.transactions,
+            wrong_sum,
         }))
     }
 
-    /// Calls `commit` for the committed transactions of a span, in the order of their ends.
-    fn pass(&self, span: Span, commit: &mut Commit<'_>) -> Result<()> {
+    /// Calls `commit` for the committed transactions of a span, in the order of their ends. Returns
+    /// the first record of version 4 with a wrong checksum.
+    fn pass(&self, span: Span, commit: &mut Commit<'_>) -> Result<Option<u64>> {
         let ring = &self.ring;
-        let (mut assembly, mut done) = (Assembly::default(), 0_u64);
+        let (mut assembly, mut done, mut wrong_sum) = (Assembly::default(), 0_u64, None);
         while done < span.len {
             let header = Header::read(ring, span.tail.saturating_add(done))?;
             let fault = |fault| Corruption::LogRecord { sector: header.sector, fault };
             header.check_origin(ring)?;
             let mut data = header.data(ring)?;
-            // Linux passes over wrong checksums of version 4.
-            if ring.is_v5 && !header.is_sum_of(&data) {
-                return Err(fault("wrong checksum").into());
+            // Records of version 4 need none, and Linux passes over wrong ones.
+            match header.is_sum_of(&data) {
+                true if header.has_sum() || !ring.is_v5 => {}
+                false if !ring.is_v5 => wrong_sum = wrong_sum.or(Some(header.sector)),
+                _ => return Err(fault("wrong checksum").into()),
             }
             if header.len == 0 {
                 return Err(fault("it has no data").into());
@@ -165,6 +186,6 @@ impl Log {
             assembly.add(&header, &data, commit)?;
             done = done.saturating_add(header.all_sectors());
         }
-        Ok(())
+        Ok(wrong_sum)
     }
 }

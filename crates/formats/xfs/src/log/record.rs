@@ -62,6 +62,11 @@ impl Header {
         Ok(Header { bytes, sector, lsn, tail, len, operations })
     }
 
+    /// Returns the cycle that it was written in.
+    pub(super) fn cycle(&self) -> u32 {
+        be32(&self.bytes, 4)
+    }
+
     /// Returns the sectors of the header.
     pub(super) fn sectors(&self) -> u64 {
         self.bytes.len() as u64 / SECTOR
@@ -118,6 +123,22 @@ impl Header {
             sum = crc32c(sum, part(more, 0, SUMMED_MORE).unwrap_or_default());
         }
         !crc32c(sum, data.get(..usize_of(self.len)).unwrap_or_default())
+    }
+
+    /// Returns true if the checksum would be right, were every sector of the cycle that it should
+    /// have.
+    pub(super) fn is_sum_in_cycles(&self, ring: &Ring, cycle_of: &dyn Fn(u64) -> u32) -> Result<bool> {
+        let mut bytes = ring.read(self.sector, self.all_sectors())?;
+        for (index, sector) in bytes.chunks_exact_mut(SECTOR_LEN).enumerate() {
+            let cycle = cycle_of(self.sector.saturating_add(index as u64));
+            let at = if index == 0 { 4 } else { 0 };
+            if let Some(word) = sector.get_mut(at..usize::saturating_add(at, 4)) {
+                word.copy_from_slice(&cycle.to_be_bytes());
+            }
+        }
+        let data = bytes.split_off(self.bytes.len().min(bytes.len()));
+        let header = Header { bytes, ..*self };
+        Ok(header.has_sum() && header.is_sum_of(&data))
     }
 
     /// Puts the first word of each sector back, where the cycle was.

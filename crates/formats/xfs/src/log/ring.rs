@@ -74,16 +74,16 @@ impl Ring {
         self.record_sectors_max().saturating_mul(FLIGHT_MAX)
     }
 
-    /// Reads sectors, around the ring. Those behind the end of the image are zeros.
+    /// Reads sectors, around the ring, all of which the image has.
     pub(super) fn read(&self, sector: u64, count: u64) -> Result<Vec<u8>> {
         let mut bytes = vec![0; usize_of(count.min(self.count).saturating_mul(SECTOR))];
         let first = self.wrapped(sector);
         let before_end = usize_of(self.count.saturating_sub(first).saturating_mul(SECTOR));
         let len = bytes.len();
         let (head, tail) = bytes.split_at_mut(before_end.min(len));
-        self.image.read_at(self.start.saturating_add(first.saturating_mul(SECTOR)), head)?;
+        self.image.read_exact_at(self.start.saturating_add(first.saturating_mul(SECTOR)), head)?;
         if !tail.is_empty() {
-            self.image.read_at(self.start, tail)?;
+            self.image.read_exact_at(self.start, tail)?;
         }
         Ok(bytes)
     }
@@ -100,7 +100,7 @@ impl Ring {
 
     /// Returns the first sector of a range that begins a record; the range may go around the ring.
     pub(super) fn header_in(&self, range: Range<u64>) -> Result<Option<u64>> {
-        self.find(range, |sector| be32(sector, 0) == MAGIC)
+        self.find(range, is_header)
     }
 
     fn find(&self, range: Range<u64>, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Option<u64>> {
@@ -123,7 +123,7 @@ impl Ring {
             let start = end.saturating_sub(STEP.min(self.count)).max(range.start);
             let bytes = self.read(start, end.saturating_sub(start))?;
             let mut sectors = bytes.chunks_exact(SECTOR_LEN);
-            if let Some(index) = sectors.rposition(|sector| be32(sector, 0) == MAGIC) {
+            if let Some(index) = sectors.rposition(is_header) {
                 return Ok(Some(start.saturating_add(index as u64)));
             }
             end = start;
@@ -132,8 +132,13 @@ impl Ring {
     }
 }
 
+/// Returns true if a sector begins a record.
+pub(super) fn is_header(sector: &[u8]) -> bool {
+    be32(sector, 0) == MAGIC
+}
+
 /// Returns the cycle of a sector: it stands behind the magic of a record.
-fn cycle(sector: &[u8]) -> u32 {
+pub(super) fn cycle(sector: &[u8]) -> u32 {
     match be32(sector, 0) {
         MAGIC => be32(sector, 4),
         number => number,
@@ -145,6 +150,5 @@ pub(crate) fn is_log_of(image: &dyn Image, super_block: &SuperBlock) -> Result<b
     let mut bytes = vec![0; usize_of(STEP.saturating_mul(SECTOR).saturating_mul(4))];
     let len = image.read_at(0, &mut bytes)?;
     let mut sectors = part(&bytes, 0, len).unwrap_or_default().chunks_exact(SECTOR_LEN);
-    Ok(sectors
-        .any(|sector| be32(sector, 0) == MAGIC && crate::disk::uuid(sector, UUID_AT) == super_block.uuid))
+    Ok(sectors.any(|sector| is_header(sector) && crate::disk::uuid(sector, UUID_AT) == super_block.uuid))
 }

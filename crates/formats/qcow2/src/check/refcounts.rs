@@ -1,0 +1,81 @@
+//! Reference counts: a cluster that is used more often than it is counted is one that a writer
+//! would overwrite. Clusters that are counted but not used are left to `qemu-img check`.
+
+use crate::volume::QcowVolume;
+use packfs_core::{Result, range_at, usize_of};
+use packfs_format::check::{Report, Tally};
+
+/// A block of reference counts: its number, and its bytes if it is there.
+type Block = (u64, Option<Vec<u8>>);
+
+impl QcowVolume {
+    /// Compares the uses of clusters with their counts.
+    pub(super) fn check_refcounts(&self, report: &mut Report<'_>) -> Result<()> {
+        let cluster_bits = self.top.geometry.cluster_bits;
+        // Each use adds one from its first cluster on, and takes it away after its last.
+        let mut changes: Vec<(u64, bool)> = Vec::new();
+        let end = self.top.geometry.image_len;
+        self.each_claim(&mut |range, _| {
+            let last = range.end.min(end).saturating_sub(1);
+            if range.start < range.end.min(end) {
+                changes.push((range.start >> cluster_bits, true));
+                changes.push(((last >> cluster_bits).saturating_add(1), false));
+            }
+        })?;
+        changes.sort_unstable();
+        let (mut uses, mut block, mut wrong) = (0_u64, (u64::MAX, None), Tally::default());
+        for pair in changes.windows(2) {
+            let &[(cluster, is_more), (next, _)] = pair else { continue };
+            uses = if is_more { uses.saturating_add(1) } else { uses.saturating_sub(1) };
+            for cluster in (cluster..next).take_while(|_| uses > 0) {
+                let count = self.refcount(cluster, &mut block)?;
+                if count < uses {
+                    let at = cluster << cluster_bits;
+                    wrong.add(|| format!("the cluster at {at:#x}, used {uses} times, counted {count} times"));
+                }
+            }
+        }
+        if let Some(text) = wrong.one_line("clusters used more often than they are counted") {
+            report.error("reference counts", text);
+        }
+        Ok(())
+    }
+
+    /// Returns the count of a cluster.
+    fn refcount(&self, cluster: u64, block: &mut Block) -> Result<u64> {
+        let geometry = &self.top.geometry;
+        let (cluster_len, order) = (geometry.cluster_len(), geometry.refcount_order);
+        let per_block = cluster_len.saturating_mul(8) >> order;
+        let number = cluster.checked_div(per_block).unwrap_or(0);
+        if block.0 != number {
+            *block = (number, self.refcount_block(number)?);
+        }
+        let Some(bytes) = &block.1 else { return Ok(0) };
+        let bit = cluster.checked_rem(per_block).unwrap_or(0) << order;
+        let at = usize_of(bit / 8);
+        if order < 3 {
+            let byte = u64::from(bytes.get(at).copied().unwrap_or(0));
+            return Ok(byte >> (bit % 8) & (1_u64 << (1_u32 << order)).wrapping_sub(1));
+        }
+        let word = bytes.get(at..at.saturating_add(1 << order.saturating_sub(3))).unwrap_or_default();
+        Ok(word.iter().fold(0, |count, byte| count << 8 | u64::from(*byte)))
+    }
+
+    /// Reads a block of counts; `None` if there is none.
+    fn refcount_block(&self, number: u64) -> Result<Option<Vec<u8>>> {
+        let geometry = &self.top.geometry;
+        let row = range_at(geometry.refcounts.start.saturating_add(number.saturating_mul(8)), 8);
+        if row.end > geometry.refcounts.end.min(geometry.image_len) {
+            return Ok(None);
+        }
+        let mut raw = [0; 8];
+        self.image.read_exact_at(row.start, &mut raw)?;
+        let at = u64::from_be_bytes(raw) & crate::space::REFCOUNT_OFFSET_MASK;
+        let mut bytes = vec![0; usize_of(geometry.cluster_len())];
+        if at == 0 || range_at(at, geometry.cluster_len()).end > geometry.image_len {
+            return Ok(None);
+        }
+        self.image.read_exact_at(at, &mut bytes)?;
+        Ok(Some(bytes))
+    }
+}
