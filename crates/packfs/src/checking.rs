@@ -65,6 +65,7 @@ impl Opened {
         found: &mut Findings,
     ) -> Result<Option<ContentReport>> {
         progress.begin(Stage::Verify, 0, 0);
+        self.outer_faults().iter().for_each(|finding| found.add(finding.clone()));
         let structure = self.volume().check(&mut |finding| found.add(finding));
         found.or_finding(structure)?;
         if progress.cancelled() {

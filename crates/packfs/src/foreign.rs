@@ -5,7 +5,7 @@
 //! SquashFS is told by its superblock.
 
 use crate::altered;
-use packfs_core::SliceImage;
+use crate::behind::Behind;
 use packfs_core::{Error, Image};
 use std::sync::Arc;
 
@@ -42,8 +42,8 @@ impl Foreign {
             let what = "a SquashFS image with another magic".into();
             return Some(Foreign { what, hint, is_alone: false });
         }
-        if head.starts_with(b"\x7fELF") {
-            return Some(program(image, &head));
+        if let Some(behind) = Behind::of(image) {
+            return Some(behind.foreign(Advice::Scan.hint()));
         }
         // The description of a virtual machine comes first in an OVA file.
         if head.0.get(..100).is_some_and(is_ovf) && source_kind(&head.0).is_some() {
@@ -203,7 +203,6 @@ const ROWS: &[Row] = &[
     // Disks.
     row("an encrypted disk (LUKS)", 0, b"LUKS\xba\xbe", Advice::Decrypt),
     row("a virtual disk (VMDK)", 0, b"COWD", QEMU),
-    row("a virtual disk (VMDK, its description)", 0, b"# Disk DescriptorFile", QEMU),
     row("a virtual disk (VMDK, seSparse)", 0, b"\xbe\xba\xfe\xca\0\0\0\0", QEMU),
     row("a virtual disk (QED)", 0, b"QED\0", QEMU),
     row("a virtual disk (Parallels)", 0, b"WithoutFreeSpace", QEMU),
@@ -215,7 +214,6 @@ const ROWS: &[Row] = &[
     row("an Android super image", 4096, b"gDla", Advice::Convert("lpunpack FILE")),
     row("a hash tree of dm-verity", 0, b"verity\0\0", Advice::Scan),
     // What firmware, programs and packages come in.
-    row("a Singularity image (SIF)", 32, b"SIF_MAGIC", Advice::Scan),
     row("a U-Boot image", 0, b"\x27\x05\x19\x56", Advice::Scan),
     row("a device tree or FIT image", 0, b"\xd0\x0d\xfe\xed", Advice::Scan),
     row("TRX firmware", 0, b"HDR0", Advice::Scan),
@@ -270,10 +268,6 @@ impl Head {
         Head(bytes)
     }
 
-    fn starts_with(&self, magic: &[u8]) -> bool {
-        self.0.starts_with(magic)
-    }
-
     /// True if these bytes stand there, in the beginning or behind it.
     fn holds(&self, image: &dyn Image, at: u64, magic: &[u8]) -> bool {
         let start = usize::try_from(at).unwrap_or(usize::MAX);
@@ -283,41 +277,4 @@ impl Head {
         let mut bytes = vec![0; magic.len()];
         image.read_at(at, &mut bytes).is_ok_and(|len| len == magic.len()) && bytes == magic
     }
-
-    /// A little-endian number of up to eight bytes; 0 where the file ends before.
-    fn number(&self, at: usize, len: usize) -> u64 {
-        let bytes = self.0.get(at..at + len).unwrap_or_default();
-        bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
-    }
-}
-
-/// A program, and the image that is appended to it, as an AppImage is made.
-fn program(image: &Arc<dyn Image>, head: &Head) -> Foreign {
-    let is_app_image = head.0.get(8..10) == Some(b"AI");
-    let what = if is_app_image { "an AppImage" } else { "a program (ELF)" };
-    let end = program_end(head);
-    let padded = end.checked_next_multiple_of(4096).unwrap_or(end);
-    for offset in [end, padded] {
-        let Ok(rest) = SliceImage::new(Arc::clone(image), offset, None) else { continue };
-        if let (true, Ok(Some(format))) = (offset > 0, packfs_formats::probe(&rest)) {
-            let what = format!("{what} with a {} image after it", format.name());
-            let hint = format!("--offset {offset} reads it, as in packfs ls FILE --offset {offset}");
-            return Foreign { what, hint, is_alone: false };
-        }
-    }
-    Foreign { what: what.into(), hint: Advice::Scan.hint(), is_alone: !is_app_image }
-}
-
-/// End of the table of sections, the last part of most programs; 0 if it has none.
-fn program_end(head: &Head) -> u64 {
-    let is_little = head.0.get(5) == Some(&1);
-    let number = |at: usize, len: usize| {
-        let number = head.number(at, len);
-        if is_little { number } else { number.swap_bytes() >> (64 - 8 * len) }
-    };
-    let (start, size, count) = match head.0.get(4) {
-        Some(2) => (number(40, 8), number(58, 2), number(60, 2)),
-        _ => (number(32, 4), number(46, 2), number(48, 2)),
-    };
-    start.saturating_add(size * count)
 }

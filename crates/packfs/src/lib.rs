@@ -87,6 +87,7 @@
 #![forbid(unsafe_code)]
 
 mod altered;
+mod behind;
 #[cfg(feature = "check")]
 mod checking;
 #[cfg(feature = "composefs")]
@@ -158,7 +159,7 @@ pub use packfs_core::{
 pub use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, FormatInfo, InnerImage,
     Inode, InodeId, InodeKind, KernelBlock, KernelCache, KernelRead, KernelReads, LinuxDriver, Magic, Makes,
-    OptionRow, PackSettings, Severity, SpaceOwner, Volume,
+    OptionRow, PackSettings, PartitionTable, Severity, SpaceOwner, Volume,
 };
 #[cfg(feature = "merge")]
 pub use packfs_merge::{DataPlace, Marks, MergeReport, OnConflict};

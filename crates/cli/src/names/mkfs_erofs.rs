@@ -275,7 +275,8 @@ impl Job {
         let block = self.block()?;
         println!("mkfs.erofs {EROFS_UTILS} (packfs {})\nBuild completed.\n------", env!("CARGO_PKG_VERSION"));
         let offset = given_number(&self.given, "--offset")?.unwrap_or(0);
-        let opened = packfs::OpenOptions::new().offset(u64::try_from(offset).unwrap_or(0)).open(&self.image);
+        let options = packfs::OpenOptions::new().offset(u64::try_from(offset).unwrap_or(0)).outermost();
+        let opened = options.open(&self.image);
         if let Ok(opened) = opened {
             let mut uuid = [0; 16];
             opened.image().read_exact_at(1024 + 48, &mut uuid)?;
