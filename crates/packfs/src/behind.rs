@@ -3,7 +3,6 @@
 //!
 //! Owns their places. Only images that begin where the file says count: nothing is searched for.
 
-use crate::foreign::Foreign;
 use crate::{Layer, OpenOptions};
 use packfs_core::{Image, Result, SliceImage};
 use std::sync::Arc;
@@ -69,17 +68,22 @@ impl Behind {
         self.only().is_some()
     }
 
-    /// The kind of the file, with its images, and what helps.
-    pub(crate) fn foreign(self, none: String) -> Foreign {
-        let is_alone = self.images.is_empty() && self.layer == "elf";
-        let (what, hint) = match &self.images[..] {
-            [] => (self.what.into(), none),
-            images => (
-                format!("{} with {}", self.what, listed(images)),
-                format!("--offset {0} reads it, as in packfs ls FILE --offset {0}", images[0].offset),
-            ),
-        };
-        Foreign { what, hint, is_alone }
+    /// Returns the kind of the file, with the images in it.
+    pub(crate) fn words(&self) -> String {
+        match &self.images[..] {
+            [] => self.what.into(),
+            images => format!("{} with {}", self.what, listed(images)),
+        }
+    }
+
+    /// Returns the offset of the first image.
+    pub(crate) fn first_offset(&self) -> Option<u64> {
+        self.images.first().map(|place| place.offset)
+    }
+
+    /// True if it is a program like others.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.images.is_empty() && self.layer == "elf"
     }
 }
 

@@ -43,12 +43,15 @@ impl Foreign {
             return Some(Foreign { what, hint, is_alone: false });
         }
         if let Some(behind) = Behind::of(image) {
-            return Some(behind.foreign(Advice::Scan.hint()));
+            let hint = match behind.first_offset() {
+                Some(at) => format!("--offset {at} reads it, as in packfs ls FILE --offset {at}"),
+                None => Advice::Scan.hint(),
+            };
+            return Some(Foreign { what: behind.words(), hint, is_alone: behind.is_alone() });
         }
         // The description of a virtual machine comes first in an OVA file.
         if head.0.get(..100).is_some_and(is_ovf) && source_kind(&head.0).is_some() {
-            let hint = "tar -xf FILE extracts its disks, which packfs reads".into();
-            return Some(Foreign { what: "a virtual machine (OVA)".into(), hint, is_alone: false });
+            return Some(what("a virtual machine (OVA)", Advice::Extract("tar -xf FILE")));
         }
         if let Some(kind) = source_kind(&head.0) {
             return Some(what(kind, Advice::Tar));
@@ -95,6 +98,8 @@ enum Advice {
     Unpack,
     /// Another program makes of it something that packfs reads.
     Convert(&'static str),
+    /// Another program takes images out of it.
+    Extract(&'static str),
     /// Its key is needed.
     Decrypt,
     /// Images may lie within it.
@@ -118,6 +123,7 @@ impl Advice {
                 "packfs pack FILE IMAGE packs a compressed tar; {program} -dc FILE > raw.img decompresses an image"
             ),
             Advice::Unpack => "unpack it first, then packfs pack DIR IMAGE".into(),
+            Advice::Extract(command) => format!("{command} extracts its disks, which packfs reads"),
             Advice::Convert(command) => format!("{command} converts it to a readable image"),
             Advice::Decrypt => {
                 "sudo cryptsetup open --readonly FILE NAME decrypts it to the image /dev/mapper/NAME; \
@@ -211,7 +217,7 @@ const ROWS: &[Row] = &[
     row("a physical volume of LVM1", 0, b"HM\x01\0", Advice::Convert("vgconvert -M2 NAME")),
     row("an Android boot image", 0, b"ANDROID!", Advice::Scan),
     row("an Android update payload", 0, b"CrAU", Advice::Unpack),
-    row("an Android super image", 4096, b"gDla", Advice::Convert("lpunpack FILE")),
+    row("an Android super image", 4096, b"gDla", Advice::Extract("lpunpack FILE DIR")),
     row("a hash tree of dm-verity", 0, b"verity\0\0", Advice::Scan),
     // What firmware, programs and packages come in.
     row("a U-Boot image", 0, b"\x27\x05\x19\x56", Advice::Scan),

@@ -94,7 +94,8 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         let wanted = chosen.front().copied().filter(|_| !inner_images.is_empty()).filter(is_choice);
         let (name, image) = if let Some(wanted) = wanted {
             chosen.pop_front();
-            let inner = find(&inner_images, wanted).ok_or_else(|| no_such_image(&opened, &inner_images, wanted))?;
+            let inner =
+                find(&inner_images, wanted).ok_or_else(|| no_such_image(&opened, &inner_images, wanted))?;
             (inner.name.clone(), inner_image(&opened, inner)?)
         } else {
             let (images, only) = known_images(&opened, &inner_images, opening)?;

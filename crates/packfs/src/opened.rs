@@ -314,18 +314,7 @@ impl OpenOptions {
         let (limits, watcher) = (self.read.limits, self.watcher.clone());
         let (layers, warnings, outer_faults) = (Vec::new(), Vec::new(), Vec::new());
         let choice = None;
-        Ok(Opened {
-            image,
-            format,
-            volume,
-            engine,
-            limits,
-            layers,
-            choice,
-            warnings,
-            outer_faults,
-            watcher,
-        })
+        Ok(Opened { image, format, volume, engine, limits, layers, choice, warnings, outer_faults, watcher })
     }
 
     /// True if the image is a part of its bytes, or has to be that of a root hash.

@@ -169,16 +169,20 @@ fn disks_of_several_files_are_read_with_the_files_that_are_given() {
         let option = format!("subformat={kind}");
         run(&qemu, folder, &["convert", "-f", "raw", "-O", "vmdk", "-o", &option, "raw", name]);
     };
-    for (kind, file) in
-        [("monolithicFlat", "d-flat.vmdk"), ("twoGbMaxExtentSparse", "d-s001.vmdk"), ("twoGbMaxExtentFlat", "d-f001.vmdk")]
-    {
+    for (kind, file) in [
+        ("monolithicFlat", "d-flat.vmdk"),
+        ("twoGbMaxExtentSparse", "d-s001.vmdk"),
+        ("twoGbMaxExtentFlat", "d-f001.vmdk"),
+    ] {
         convert(kind, "d.vmdk");
         let alone = OpenOptions::new().outermost();
         let error = alone.open(folder.join("d.vmdk")).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         assert!(error.hints()[0].contains(&format!("--device {file:?}")), "{:?}", error.hints());
         fs::rename(folder.join(file), folder.join("other")).unwrap();
-        for options in [alone.clone().device(folder.join("other")), alone.clone().allow_backing(folder.join("other"))] {
+        for options in
+            [alone.clone().device(folder.join("other")), alone.clone().allow_backing(folder.join("other"))]
+        {
             let opened = options.open(folder.join("d.vmdk")).unwrap();
             assert!(read(&opened, kind)[..raw.len()] == *raw, "{kind}");
         }

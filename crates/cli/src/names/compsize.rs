@@ -1,9 +1,9 @@
 //! compsize 1.5: compression of the files below paths of a mounted btrfs, which is read from its
 //! devices, or of the files in images.
 
+use super::measured::Measured;
 use super::parse::{Given, Row, Style, Takes, acts, parse};
 use super::usage;
-use crate::args::Measured;
 use crate::out::Outcome;
 use crate::out::report::Out;
 use packfs::mount::table;

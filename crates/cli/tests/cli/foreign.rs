@@ -130,9 +130,14 @@ fn finds_the_image_behind_a_program() {
     fixture.run(["as", "unsquashfs", "-l", "app"]).failed(1, &[]);
     fixture.run(["ls", "app", "--offset", &end.to_string()]).done();
     // Of two images, none is the one.
-    let padded = [&program[..end], &image, &vec![0; image.len().next_multiple_of(4096) - image.len()]].concat();
+    let padded =
+        [&program[..end], &image, &vec![0; image.len().next_multiple_of(4096) - image.len()]].concat();
     let second = (end + image.len()).next_multiple_of(4096);
-    fs::write(fixture.path("app"), [&padded[..], &vec![0; second.saturating_sub(padded.len())], &image].concat()).unwrap();
+    fs::write(
+        fixture.path("app"),
+        [&padded[..], &vec![0; second.saturating_sub(padded.len())], &image].concat(),
+    )
+    .unwrap();
     let both = format!("squashfs (--offset {end}), squashfs (--offset {second})");
     assert_refused(&fixture.run(["ls", "app"]), "an AppImage with", &both);
     // Offsets of a hostile program lead nowhere.
@@ -165,7 +170,8 @@ fn opens_the_system_of_a_singularity_image() {
     let fixture = Fixture::with_image();
     let image = fixture.bytes("root.sqfs");
     let listed = fixture.run(["ls", "-R", "root.sqfs"]);
-    for partitions in [&[(1, &image[..])][..], &[(4, &image[..]), (2, &image)], &[(3, b"data"), (2, &image)]] {
+    for partitions in [&[(1, &image[..])][..], &[(4, &image[..]), (2, &image)], &[(3, b"data"), (2, &image)]]
+    {
         fs::write(fixture.path("a.sif"), sif(partitions)).unwrap();
         let run = fixture.run(["ls", "-R", "a.sif"]);
         assert_eq!(run.done().text(), listed.done().text());

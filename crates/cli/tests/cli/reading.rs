@@ -366,7 +366,10 @@ fn info_begins_with_counts_and_the_ratio() {
         let mut command = mkfs.command(&[&"-q", &"-d", &fixture.path("rootfs"), &fixture.path("disk")]);
         assert!(command.status().unwrap().success());
         assert!(!fixture.run(["info", "disk"]).done().text().contains("Ratio"));
-        assert_eq!(fixture.run(["info", "--json", "disk"]).json()["counts"]["ratio"], serde_json::Value::Null);
+        assert_eq!(
+            fixture.run(["info", "--json", "disk"]).json()["counts"]["ratio"],
+            serde_json::Value::Null
+        );
     }
     std::fs::create_dir(fixture.path("none")).unwrap();
     std::fs::write(fixture.path("none/empty"), "").unwrap();

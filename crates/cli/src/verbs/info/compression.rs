@@ -1,8 +1,9 @@
 //! `packfs info --compression`: bytes on disk, uncompressed, and referenced, by codec.
 
-use crate::args::{ImageInput, Measured, reading};
-use crate::out::report::{self, Out};
+use crate::args::{ImageInput, reading};
+use crate::names::Measured;
 use crate::out::json;
+use crate::out::report::{self, Out};
 use crate::out::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::mount::table::{self, Mounted};

@@ -104,10 +104,8 @@ impl Counts {
                 content.push(text::counted(count, noun));
             }
         }
-        let mut rows = vec![
-            ("Content", content.join(", ")),
-            ("Uncompressed", text::long_size(self.totals.file_bytes)),
-        ];
+        let mut rows =
+            vec![("Content", content.join(", ")), ("Uncompressed", text::long_size(self.totals.file_bytes))];
         if let Some(image_len) = self.image_len {
             let share = text::percent(image_len, self.totals.file_bytes);
             let ratio = self.ratio().map(|ratio| format!("{ratio:.2} to 1 ({share} of the data)"));

@@ -21,7 +21,7 @@ use runs::{Holds, Run, each_run, push, put_over};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes that an image may leave out at its start: boot blocks, which are zeros in most filesystems.
+/// Bytes that an image may leave out at its start: boot blocks, zeros in most filesystems.
 const START_MAX: u64 = 64 << 10;
 /// Words in the names of the files of a split image.
 const SPLIT_NAME: &str = "sparsechunk";

@@ -15,13 +15,13 @@ use crate::{not_written, unsupported};
 use corruption::Corruption;
 use descriptor::Descriptor;
 use disk::*;
-use split::Split;
 use packfs_codec::{Algorithm, BlockRef, DecodedLen};
 use packfs_core::{Error, Image, Result, len_of, range_at, u32_of};
 use packfs_format::check::Report;
 use packfs_format::{
     FactValue, Facts, Format, FormatInfo, Magic, OpenOption, Opening, PackFormat, PackSettings, Volume,
 };
+use split::Split;
 use std::mem::size_of;
 use std::ops::Range;
 use std::sync::Arc;

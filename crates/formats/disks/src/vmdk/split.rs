@@ -74,7 +74,8 @@ fn in_order(names: &[&str], files: &[Arc<dyn Image>]) -> Result<Vec<usize>> {
     }
     let base = |name: &str| name.trim_matches('"').rsplit('/').next().unwrap_or_default().to_owned();
     let own: Vec<String> = files.iter().map(|file| base(&file.name())).collect();
-    let is_named = |file: &usize| own.get(*file).is_some_and(|own| names.iter().any(|name| base(name) == *own));
+    let is_named =
+        |file: &usize| own.get(*file).is_some_and(|own| names.iter().any(|name| base(name) == *own));
     let mut others = (0..files.len()).filter(|file| !is_named(file));
     let find = |name: &&str| own.iter().position(|own| *own == base(name)).or_else(|| others.next());
     let found: Vec<Option<usize>> = names.iter().map(find).collect();

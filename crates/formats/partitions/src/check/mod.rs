@@ -75,7 +75,8 @@ impl PartitionsVolume {
             let fault = Corruption::Beyond { number, end: partition.end(), limit };
             report.error(&partition.file_name(), fault);
         }
-        let covers = |range: &std::ops::Range<u64>| range.start < partition.end() && range.end > partition.start;
+        let covers =
+            |range: &std::ops::Range<u64>| range.start < partition.end() && range.end > partition.start;
         if let Some((range, what)) = self.table.structures.iter().find(|(range, _)| covers(range)) {
             let fault = Corruption::Covers { number, what, at: range.start };
             report.error(&partition.file_name(), fault);

@@ -2,9 +2,7 @@
 //! devices, or in an image.
 
 use packfs::mount::table::Mounted;
-use packfs::{
-    CompressionCount, Error, ImagePath, InodeKind, OpenOptions, Opened, Result, ResultExt, Walked,
-};
+use packfs::{CompressionCount, Error, ImagePath, InodeKind, OpenOptions, Opened, Result, ResultExt, Walked};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
