@@ -26,6 +26,7 @@ def open(
     devices: Sequence[PathLike] | None = None,
     subvolume: str | None = None,
     snapshot: str | None = None,
+    partition_table: Literal["mbr", "gpt"] | None = None,
     no_journal: bool = False,
     backing: Sequence[PathLike] | None = None,
     ignore_checksum: bool = False,
@@ -46,6 +47,7 @@ def open(
     devices: further files with data of the image.
     subvolume: path or number of a subvolume (btrfs).
     snapshot: name or number of a snapshot (qcow2).
+    partition_table: the table of a disk to read; the default is the one that Linux reads.
     no_journal: reads ext4 and XFS as they are on disk, without their journals.
     backing: backing files of a qcow2 image, in order.
     ignore_checksum: continues if the checksum of the image is wrong.

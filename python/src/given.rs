@@ -111,6 +111,9 @@ impl<'py> Given<'_, 'py> {
         for path in self.or_default::<Vec<PathBuf>>("backing")? {
             options = options.allow_backing(path);
         }
+        if let Some(kind) = self.get::<String>("partition_table")? {
+            options = options.partition_table(parse("partition_table", &kind)?);
+        }
         if self.or_default("no_journal")? {
             options = options.no_journal();
         }

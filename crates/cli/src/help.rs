@@ -50,6 +50,9 @@ const HEADINGS: [(&str, &[&str]); 8] = [
             "no-journal",
             "no-journal-a",
             "no-journal-b",
+            "partition-table",
+            "partition-table-a",
+            "partition-table-b",
             "snapshot",
             "snapshot-a",
             "snapshot-b",
@@ -132,7 +135,7 @@ const EXCEPTIONS: [(&str, &str, &str); 14] = [
 ];
 
 /// Options that `-h` leaves out in every verb.
-const RARE: [&str; 34] = [
+const RARE: [&str; 37] = [
     "platform",
     "plain-http",
     "disk-cache",
@@ -150,6 +153,9 @@ const RARE: [&str; 34] = [
     "no-journal",
     "no-journal-a",
     "no-journal-b",
+    "partition-table",
+    "partition-table-a",
+    "partition-table-b",
     "snapshot",
     "snapshot-a",
     "snapshot-b",

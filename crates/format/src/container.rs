@@ -33,6 +33,11 @@ pub trait Container: Send + Sync {
         Vec::new()
     }
 
+    /// See [`Volume::known_faults`].
+    fn known_faults(&self) -> Vec<Finding> {
+        Vec::new()
+    }
+
     /// See [`Volume::data_image`].
     fn data_image(&self) -> Option<Arc<dyn Image>> {
         None
@@ -99,6 +104,10 @@ impl<C: Container> Volume for C {
 
     fn warnings(&self) -> Vec<String> {
         Container::warnings(self)
+    }
+
+    fn known_faults(&self) -> Vec<Finding> {
+        Container::known_faults(self)
     }
 
     fn data_image(&self) -> Option<Arc<dyn Image>> {

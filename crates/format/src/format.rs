@@ -78,6 +78,8 @@ pub struct FormatInfo {
     pub driver: Option<LinuxDriver>,
     /// Things that images are made of.
     pub makes: Makes,
+    /// Set if images hold no free space, so that their length tells how well files compress.
+    pub is_dense: bool,
     /// Options that [`Format::open_with`] takes.
     pub opens_with: &'static [OpenOption],
     /// Options that [`Format::packer`] takes besides codec and block size.
@@ -102,6 +104,7 @@ impl FormatInfo {
         magics: &[],
         driver: None,
         makes: Makes::Nothing,
+        is_dense: false,
         opens_with: &[],
         options: &[],
         ladder: &[],

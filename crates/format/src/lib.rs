@@ -58,7 +58,7 @@ pub use hierarchy::{DirNames, node_kind};
 pub use kernel_reads::{KernelBlock, KernelCache, KernelRead, KernelReads};
 pub use name_index::NameIndex;
 pub use name_order::{NameOrder, SortedDirs};
-pub use opening::{Object, Objects, OpenOption, Opening};
+pub use opening::{Object, Objects, OpenOption, Opening, PartitionTable};
 pub use options::{OptionField, OptionRow, SWITCH, Values, unknown_option};
 pub use plan::{DataKind, FileJob, FilePlace, Placed, Plan, Section};
 pub use space::{Claims, space_owners};

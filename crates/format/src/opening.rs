@@ -1,6 +1,7 @@
 //! Options to open an image beside its bytes.
 
-use packfs_core::{Image, Result};
+use packfs_core::{Error, Image, Result};
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// Options to open an image. A format is given those that [`crate::FormatInfo::opens_with`] lists;
@@ -13,12 +14,35 @@ pub struct Opening {
     pub subvolume: Option<String>,
     /// True to read the filesystem as it is on disk, without the changes in its journal.
     pub no_journal: bool,
+    /// Partition table to read on a disk that has both, or whose own rules name the other.
+    pub partition_table: Option<PartitionTable>,
     /// Snapshot of a disk image to open in place of its current state: its name or number.
     pub snapshot: Option<String>,
     /// Backing files of a disk image, its own first, then that of the backing file.
     pub backing: Vec<Arc<dyn Image>>,
     /// Files outside of the image that hold contents of its files.
     pub objects: Option<Arc<dyn Objects>>,
+}
+
+/// Kind of partition table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartitionTable {
+    /// The boot record, and the chains of logical partitions that it leads to.
+    Mbr,
+    /// The GUID partition table.
+    Gpt,
+}
+
+impl FromStr for PartitionTable {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "mbr" => Ok(PartitionTable::Mbr),
+            "gpt" => Ok(PartitionTable::Gpt),
+            _ => Err(Error::usage(format!("unknown partition table {text:?}; use mbr or gpt"))),
+        }
+    }
 }
 
 /// Contents of a file in a file of their own, outside of the image.
@@ -55,6 +79,8 @@ pub enum OpenOption {
     Subvolume,
     /// [`Opening::no_journal`].
     Journal,
+    /// [`Opening::partition_table`].
+    PartitionTable,
     /// [`Opening::snapshot`].
     Snapshot,
     /// [`Opening::backing`].
@@ -65,10 +91,11 @@ pub enum OpenOption {
 
 impl OpenOption {
     /// Every option.
-    pub const ALL: [OpenOption; 6] = [
+    pub const ALL: [OpenOption; 7] = [
         OpenOption::Devices,
         OpenOption::Subvolume,
         OpenOption::Journal,
+        OpenOption::PartitionTable,
         OpenOption::Snapshot,
         OpenOption::Backing,
         OpenOption::Objects,
@@ -80,6 +107,7 @@ impl OpenOption {
             OpenOption::Devices => "further devices",
             OpenOption::Subvolume => "subvolumes",
             OpenOption::Journal => "journal",
+            OpenOption::PartitionTable => "partition table",
             OpenOption::Snapshot => "snapshots",
             OpenOption::Backing => "backing files",
             OpenOption::Objects => "objects",

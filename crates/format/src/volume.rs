@@ -253,6 +253,12 @@ pub trait Volume: Send + Sync {
         Vec::new()
     }
 
+    /// Returns the faults that opening the image met and worked around, such as a partition beyond
+    /// the end of the disk. Callers that read an image within this one tell of them, too.
+    fn known_faults(&self) -> Vec<Finding> {
+        Vec::new()
+    }
+
     /// Returns warnings about what was read since the image was opened, such as damaged copies that
     /// intact ones replaced.
     fn remarks(&self) -> Vec<String> {

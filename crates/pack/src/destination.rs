@@ -4,8 +4,8 @@
 //! until then it is kept in an unnamed temporary file. A block device is written in place.
 
 use crate::size_limit::Place;
-use packfs_core::{copy_exactly, Error, Progress, Result, ResultExt, shown_place, url_scheme};
 use packfs_core::new_file::{create_temporary, name_it};
+use packfs_core::{Error, Progress, Result, ResultExt, copy_exactly, shown_place, url_scheme};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek};

@@ -69,7 +69,7 @@ pub struct PackReport {
     pub far_apart: bool,
     /// Bytes in blocks and clusters that are stored uncompressed.
     pub plain_bytes: u64,
-    /// Space of each class of files, in descending order.
+    /// Space of each class of files, in descending order; empty if files were copied unread.
     pub classes: Vec<ClassRow>,
     /// Denser way of packing by which the image fits, if the requested one did not.
     pub fitted: Option<String>,

@@ -187,6 +187,9 @@ impl Packing<'_> {
             reuse.warn(self.progress);
             reuse.copied.get()
         });
+        // Names alone do not tell the classes.
+        let is_blind = reuse.is_some_and(Reuse::is_blind);
+        let classes = if is_blind { Vec::new() } else { stored.classes.rows };
         E::add_to_report(&stored.placed, &mut report);
         PackReport {
             format: self.format.format().name,
@@ -194,7 +197,7 @@ impl Packing<'_> {
             metadata_advice: self.format.metadata_advice(self.tree),
             codec: self.format.codec_name(),
             skipped: stored.skipped,
-            classes: stored.classes.rows,
+            classes,
             fragments: BeforeAndAfter { bytes: stored.classes.shared_bytes, ..report.fragments },
             base_blocks,
             base_bytes,

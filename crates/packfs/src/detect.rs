@@ -1,5 +1,6 @@
 //! Kinds of sources, detected by content and never by name.
 
+use crate::behind::Behind;
 use crate::compressed;
 use crate::nested::Which;
 use crate::{Foreign, OpenOptions};
@@ -92,6 +93,9 @@ impl Source {
         beginning.truncate(len);
         // A long file of zeros rather is a disk that nothing was written to.
         let image: Arc<dyn Image> = Arc::new(image);
+        if Behind::of(&image).is_some_and(|behind| behind.is_readable()) {
+            return Ok(Source::Image(path.into()));
+        }
         if compressed::holds_image(&image, opening.own_limits(), &Silent)? {
             return Ok(Source::Image(path.into()));
         }
@@ -202,7 +206,7 @@ impl Source {
         let given = match () {
             () if !opening.with.devices.is_empty() => "further devices are",
             () if opening.is_checked() => "a root hash or its key is",
-            () if opening.means_an_image() => "an offset or a magic is",
+            () if opening.means_an_image() => "an offset, a magic or a kind of partition table is",
             () => "a subvolume, snapshot, journal, backing file or directory of objects is",
         };
         Err(Error::usage(format!("{path:?} is {what}, not an image, but {given} given"))
@@ -214,7 +218,7 @@ impl Source {
 impl OpenOptions {
     /// True if only an image can be opened so.
     fn means_an_image(&self) -> bool {
-        self.offset > 0 || self.magic.is_some() || self.is_checked()
+        self.offset > 0 || self.magic.is_some() || self.with.chooses_format() || self.is_checked()
     }
 
     /// True if only what belongs to a root hash is read.

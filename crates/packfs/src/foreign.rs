@@ -5,7 +5,7 @@
 //! SquashFS is told by its superblock.
 
 use crate::altered;
-use packfs_core::SliceImage;
+use crate::behind::Behind;
 use packfs_core::{Error, Image};
 use std::sync::Arc;
 
@@ -42,13 +42,16 @@ impl Foreign {
             let what = "a SquashFS image with another magic".into();
             return Some(Foreign { what, hint, is_alone: false });
         }
-        if head.starts_with(b"\x7fELF") {
-            return Some(program(image, &head));
+        if let Some(behind) = Behind::of(image) {
+            let hint = match behind.first_offset() {
+                Some(at) => format!("--offset {at} reads it, as in packfs ls FILE --offset {at}"),
+                None => Advice::Scan.hint(),
+            };
+            return Some(Foreign { what: behind.words(), hint, is_alone: behind.is_alone() });
         }
         // The description of a virtual machine comes first in an OVA file.
         if head.0.get(..100).is_some_and(is_ovf) && source_kind(&head.0).is_some() {
-            let hint = "tar -xf FILE extracts its disks, which packfs reads".into();
-            return Some(Foreign { what: "a virtual machine (OVA)".into(), hint, is_alone: false });
+            return Some(what("a virtual machine (OVA)", Advice::Extract("tar -xf FILE")));
         }
         if let Some(kind) = source_kind(&head.0) {
             return Some(what(kind, Advice::Tar));
@@ -95,6 +98,8 @@ enum Advice {
     Unpack,
     /// Another program makes of it something that packfs reads.
     Convert(&'static str),
+    /// Another program takes images out of it.
+    Extract(&'static str),
     /// Its key is needed.
     Decrypt,
     /// Images may lie within it.
@@ -118,6 +123,7 @@ impl Advice {
                 "packfs pack FILE IMAGE packs a compressed tar; {program} -dc FILE > raw.img decompresses an image"
             ),
             Advice::Unpack => "unpack it first, then packfs pack DIR IMAGE".into(),
+            Advice::Extract(command) => format!("{command} extracts its disks, which packfs reads"),
             Advice::Convert(command) => format!("{command} converts it to a readable image"),
             Advice::Decrypt => {
                 "sudo cryptsetup open --readonly FILE NAME decrypts it to the image /dev/mapper/NAME; \
@@ -203,7 +209,6 @@ const ROWS: &[Row] = &[
     // Disks.
     row("an encrypted disk (LUKS)", 0, b"LUKS\xba\xbe", Advice::Decrypt),
     row("a virtual disk (VMDK)", 0, b"COWD", QEMU),
-    row("a virtual disk (VMDK, its description)", 0, b"# Disk DescriptorFile", QEMU),
     row("a virtual disk (VMDK, seSparse)", 0, b"\xbe\xba\xfe\xca\0\0\0\0", QEMU),
     row("a virtual disk (QED)", 0, b"QED\0", QEMU),
     row("a virtual disk (Parallels)", 0, b"WithoutFreeSpace", QEMU),
@@ -212,10 +217,9 @@ const ROWS: &[Row] = &[
     row("a physical volume of LVM1", 0, b"HM\x01\0", Advice::Convert("vgconvert -M2 NAME")),
     row("an Android boot image", 0, b"ANDROID!", Advice::Scan),
     row("an Android update payload", 0, b"CrAU", Advice::Unpack),
-    row("an Android super image", 4096, b"gDla", Advice::Convert("lpunpack FILE")),
+    row("an Android super image", 4096, b"gDla", Advice::Extract("lpunpack FILE DIR")),
     row("a hash tree of dm-verity", 0, b"verity\0\0", Advice::Scan),
     // What firmware, programs and packages come in.
-    row("a Singularity image (SIF)", 32, b"SIF_MAGIC", Advice::Scan),
     row("a U-Boot image", 0, b"\x27\x05\x19\x56", Advice::Scan),
     row("a device tree or FIT image", 0, b"\xd0\x0d\xfe\xed", Advice::Scan),
     row("TRX firmware", 0, b"HDR0", Advice::Scan),
@@ -270,10 +274,6 @@ impl Head {
         Head(bytes)
     }
 
-    fn starts_with(&self, magic: &[u8]) -> bool {
-        self.0.starts_with(magic)
-    }
-
     /// True if these bytes stand there, in the beginning or behind it.
     fn holds(&self, image: &dyn Image, at: u64, magic: &[u8]) -> bool {
         let start = usize::try_from(at).unwrap_or(usize::MAX);
@@ -283,41 +283,4 @@ impl Head {
         let mut bytes = vec![0; magic.len()];
         image.read_at(at, &mut bytes).is_ok_and(|len| len == magic.len()) && bytes == magic
     }
-
-    /// A little-endian number of up to eight bytes; 0 where the file ends before.
-    fn number(&self, at: usize, len: usize) -> u64 {
-        let bytes = self.0.get(at..at + len).unwrap_or_default();
-        bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
-    }
-}
-
-/// A program, and the image that is appended to it, as an AppImage is made.
-fn program(image: &Arc<dyn Image>, head: &Head) -> Foreign {
-    let is_app_image = head.0.get(8..10) == Some(b"AI");
-    let what = if is_app_image { "an AppImage" } else { "a program (ELF)" };
-    let end = program_end(head);
-    let padded = end.checked_next_multiple_of(4096).unwrap_or(end);
-    for offset in [end, padded] {
-        let Ok(rest) = SliceImage::new(Arc::clone(image), offset, None) else { continue };
-        if let (true, Ok(Some(format))) = (offset > 0, packfs_formats::probe(&rest)) {
-            let what = format!("{what} with a {} image after it", format.name());
-            let hint = format!("--offset {offset} reads it, as in packfs ls FILE --offset {offset}");
-            return Foreign { what, hint, is_alone: false };
-        }
-    }
-    Foreign { what: what.into(), hint: Advice::Scan.hint(), is_alone: !is_app_image }
-}
-
-/// End of the table of sections, the last part of most programs; 0 if it has none.
-fn program_end(head: &Head) -> u64 {
-    let is_little = head.0.get(5) == Some(&1);
-    let number = |at: usize, len: usize| {
-        let number = head.number(at, len);
-        if is_little { number } else { number.swap_bytes() >> (64 - 8 * len) }
-    };
-    let (start, size, count) = match head.0.get(4) {
-        Some(2) => (number(40, 8), number(58, 2), number(60, 2)),
-        _ => (number(32, 4), number(46, 2), number(48, 2)),
-    };
-    start.saturating_add(size * count)
 }

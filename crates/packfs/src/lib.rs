@@ -87,6 +87,7 @@
 #![forbid(unsafe_code)]
 
 mod altered;
+mod behind;
 #[cfg(feature = "check")]
 mod checking;
 #[cfg(feature = "composefs")]
@@ -155,7 +156,7 @@ acts_on_terminals, copy_exactly, escaped, FileImage, FileType, Goal, Image, Imag
 pub use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, FormatInfo, InnerImage,
     Inode, InodeId, InodeKind, KernelBlock, KernelCache, KernelRead, KernelReads, LinuxDriver, Magic, Makes,
-    OptionRow, PackSettings, Severity, SpaceOwner, Volume,
+    OptionRow, PackSettings, PartitionTable, Severity, SpaceOwner, Volume,
 };
 #[cfg(feature = "merge")]
 pub use packfs_merge::{DataPlace, Marks, MergeReport, OnConflict};

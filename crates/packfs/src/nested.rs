@@ -4,7 +4,7 @@
 use crate::foreign::Foreign;
 use crate::{OpenOptions, Opened};
 use packfs_core::{Error, Image, Result};
-use packfs_format::{Format, InnerImage};
+use packfs_format::{Finding, Format, InnerImage, Severity};
 use packfs_read::FileAsImage;
 use std::collections::VecDeque;
 use std::fmt;
@@ -94,10 +94,11 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         let wanted = chosen.front().copied().filter(|_| !inner_images.is_empty()).filter(is_choice);
         let (name, image) = if let Some(wanted) = wanted {
             chosen.pop_front();
-            let inner = find(&inner_images, wanted).ok_or_else(|| no_such_image(&inner_images, wanted))?;
+            let inner =
+                find(&inner_images, wanted).ok_or_else(|| no_such_image(&opened, &inner_images, wanted))?;
             (inner.name.clone(), inner_image(&opened, inner)?)
         } else {
-            let (images, only) = known_images(&opened, &inner_images)?;
+            let (images, only) = known_images(&opened, &inner_images, opening)?;
             let is_known = only.is_some() || images.iter().any(|it| it.1.is_some());
             if images.len() > 1 && is_known {
                 let container = opened.image().name();
@@ -116,9 +117,7 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         opened = opening.open_layer(image, layers)?.in_container(&opened);
     }
     match chosen.front() {
-        Some(wanted) => Err(Error::usage(format!(
-            "cannot select image {wanted:?}: the file is not a container of several images"
-        ))),
+        Some(wanted) => Err(no_such_image(&opened, &[], wanted)),
         None => Ok(opened.with_choice(choice)),
     }
 }
@@ -130,12 +129,18 @@ type Known = (String, Option<&'static str>, Option<String>);
 type Only = Option<(String, Arc<dyn Image>)>;
 
 /// Tells the kinds of all images, and returns the only one of a known format, if there is one.
-fn known_images(opened: &Opened, inner_images: &[InnerImage]) -> Result<(Vec<Known>, Only)> {
+fn known_images(
+    opened: &Opened,
+    inner_images: &[InnerImage],
+    opening: &OpenOptions,
+) -> Result<(Vec<Known>, Only)> {
     let (mut images, mut known) = (Vec::new(), Vec::new());
+    let mut layers = opened.layers().to_vec();
+    layers.push(Layer { format: opened.format().name(), file: String::new() });
     for (index, inner) in inner_images.iter().enumerate() {
         let image = inner_image(opened, inner)?;
         // An image that cannot be read is unknown; opening it by name reports the cause.
-        let format = packfs_formats::probe(&*image).ok().flatten().map(Format::name);
+        let format = opening.with.format(&*image, &layers).ok().flatten().map(Format::name);
         let kind = match format {
             Some(name) => Some(name.to_owned()),
             None if index < NAMES_MAX => Foreign::identify(&image).and_then(Foreign::kind),
@@ -194,7 +199,28 @@ fn find<'a>(images: &'a [InnerImage], wanted: &str) -> Option<&'a InnerImage> {
     named(wanted).or_else(|| named(&format!("p{wanted}")).filter(|_| is_number))
 }
 
-fn no_such_image(images: &[InnerImage], wanted: &str) -> Error {
+/// The error for a name that no image of a container has: damage of the container may hide it.
+fn no_such_image(opened: &Opened, images: &[InnerImage], wanted: &str) -> Error {
+    let is_container = opened.format().info().driver.is_none();
+    let mut fault = None;
+    let mut keep = |finding: Finding| {
+        if fault.is_none() && finding.severity == Severity::Error {
+            fault = Some(finding.fault);
+        }
+    };
+    // A check that ends early has found something.
+    let ended = if is_container { opened.volume().check(&mut keep) } else { Ok(()) };
+    let fault = fault.or(ended.err().map(|error| error.to_string()));
+    if let Some(fault) = fault {
+        let subject = format!("{} image", opened.format().name());
+        let what = format!("{} has no image {wanted:?}, but a fault: {fault}", opened.image().name());
+        return Error::corrupt(subject, what);
+    }
+    if images.is_empty() {
+        return Error::usage(format!(
+            "cannot select image {wanted:?}: the file is not a container of several images"
+        ));
+    }
     let names: Vec<&str> = images.iter().take(NAMES_MAX).map(|inner| inner.name.as_str()).collect();
     let more = if images.len() > NAMES_MAX { ", ..." } else { "" };
     Error::usage(format!("cannot select image {wanted:?}: the container has no such image"))

@@ -5,7 +5,7 @@ use crate::nested::{self, Layer};
 use crate::objects::ObjectDirs;
 use crate::{OpenOptions, Opened};
 use packfs_core::{Error, Image, Result};
-use packfs_format::{Format, Objects, OpenOption, Opening};
+use packfs_format::{Format, Objects, OpenOption, Opening, PartitionTable};
 use packfs_read::CountedImage;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ pub(crate) struct OpenWith {
     pub(crate) devices: Vec<PathBuf>,
     subvolume: Option<String>,
     no_journal: bool,
+    partition_table: Option<PartitionTable>,
     snapshot: Option<String>,
     backing: Vec<PathBuf>,
     objects: Vec<PathBuf>,
@@ -46,6 +47,14 @@ impl OpenOptions {
     #[must_use]
     pub fn no_journal(mut self) -> Self {
         self.with.no_journal = true;
+        self
+    }
+
+    /// Reads the partition table of this kind, whatever the disk begins with. The default is the
+    /// one that Linux reads: a GPT counts only if the MBR has an entry for it.
+    #[must_use]
+    pub fn partition_table(mut self, kind: PartitionTable) -> Self {
+        self.with.partition_table = Some(kind);
         self
     }
 
@@ -91,28 +100,49 @@ impl OpenWith {
             paths.iter().map(|path| Ok(counted.beside(places.bytes_at(path)?) as Arc<dyn Image>)).collect()
         };
         let mut warnings = Vec::new();
-        let is_taken = |option: &OpenOption| {
-            let mut outer = layers.iter().filter_map(|layer| packfs_formats::by_name(layer.format));
-            outer.any(|outer| outer.info().opens_with.contains(option))
-        };
         let mut opening = Opening::default();
-        for option in format.info().opens_with.iter().filter(|option| !is_taken(option)) {
+        for &option in format.info().opens_with.iter().filter(|option| !is_taken(**option, layers)) {
             match option {
                 OpenOption::Devices => {
                     for file in open(&self.devices)? {
-                        let (device, found) = nested::unwrapped(file, format, &OpenOptions::new())?;
+                        // Files that a disk image names are taken as they are.
+                        let is_named = format.info().opens_with.contains(&OpenOption::Backing);
+                        let (device, found) = match is_named {
+                            true => (file, Vec::new()),
+                            false => nested::unwrapped(file, format, &OpenOptions::new())?,
+                        };
                         opening.devices.push(device);
                         warnings.extend(found);
                     }
                 }
                 OpenOption::Subvolume => opening.subvolume.clone_from(&self.subvolume),
                 OpenOption::Journal => opening.no_journal = self.no_journal,
+                OpenOption::PartitionTable => opening.partition_table = self.partition_table,
                 OpenOption::Snapshot => opening.snapshot.clone_from(&self.snapshot),
                 OpenOption::Backing => opening.backing = open(&self.backing)?,
                 OpenOption::Objects => opening.objects = self.opened_objects()?,
             }
         }
         Ok((opening, warnings))
+    }
+
+    /// Returns the format of an image within such layers: with an option that only one format
+    /// takes, that one, whatever the image begins with, unless it is a container of disks.
+    ///
+    /// Errors: `Io`.
+    pub(crate) fn format(&self, image: &dyn Image, layers: &[Layer]) -> Result<Option<&'static dyn Format>> {
+        let found = packfs_formats::probe(image)?;
+        let is_container = found.is_some_and(|format| format.info().driver.is_none());
+        if is_container || !self.chooses_format() || is_taken(OpenOption::PartitionTable, layers) {
+            return Ok(found);
+        }
+        let takes = |format: &&&dyn Format| format.info().opens_with.contains(&OpenOption::PartitionTable);
+        Ok(packfs_formats::all().iter().find(takes).copied().or(found))
+    }
+
+    /// True if an option says the format of the image.
+    pub(crate) fn chooses_format(&self) -> bool {
+        self.gives(OpenOption::PartitionTable)
     }
 
     /// True if no option is given.
@@ -139,6 +169,7 @@ impl OpenWith {
             OpenOption::Devices => !self.devices.is_empty(),
             OpenOption::Subvolume => self.subvolume.is_some(),
             OpenOption::Journal => self.no_journal,
+            OpenOption::PartitionTable => self.partition_table.is_some(),
             OpenOption::Snapshot => self.snapshot.is_some(),
             OpenOption::Backing => !self.backing.is_empty(),
             OpenOption::Objects => !self.objects.is_empty(),
@@ -161,4 +192,10 @@ impl OpenWith {
             ))),
         }
     }
+}
+
+/// True if one of these layers takes an option: of several, the outermost has it.
+fn is_taken(option: OpenOption, layers: &[Layer]) -> bool {
+    let mut outer = layers.iter().filter_map(|layer| packfs_formats::by_name(layer.format));
+    outer.any(|outer| outer.info().opens_with.contains(&option))
 }

@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// Bytes of a hole written at a time.
 const ZEROS_LEN: usize = 64 << 10;
 
+/// Faults of an image that are warnings when it is opened.
+const FAULTS_MAX: usize = 16;
+
 /// Opens an image, whatever its format, in a file, on a block device, or at a URL (`http://`,
 /// `https://`, `s3://BUCKET/KEY`). See [`OpenOptions`] for an image that does not begin at the
 /// start of its file.
@@ -116,11 +119,17 @@ impl OpenOptions {
         self
     }
 
-    /// Opens a container of images itself, not what is in it.
+    /// Opens a container of images itself, not what is in it, and no image behind a program or in a
+    /// Singularity image.
     #[must_use]
     pub fn outermost(mut self) -> Self {
         self.which = Which::Outermost;
         self
+    }
+
+    /// True if only an image that fills its file is opened.
+    pub(crate) fn is_outermost(&self) -> bool {
+        self.which == Which::Outermost
     }
 
     /// Sets the options of images at URLs: cache, credentials, time limits.
@@ -234,8 +243,10 @@ impl OpenOptions {
     ///
     /// Errors: as [`open`].
     pub fn open_image(&self, image: Arc<dyn Image>) -> Result<Opened> {
-        let (image, layers) = self.decompressed(self.image_in(image)?)?;
-        let outermost = self.open_layer(image, layers)?;
+        let (image, behind) = self.behind(self.image_in(image)?)?;
+        let (around, notices): (Vec<Layer>, Vec<String>) = behind.into_iter().unzip();
+        let (image, layers) = self.decompressed(image)?;
+        let outermost = self.open_layer(image, [around, layers].concat())?.within(notices);
         let opened = nested::descend(outermost, &self.which, self)?;
         self.with.check_taken(&opened)?;
         Ok(opened)
@@ -269,13 +280,19 @@ impl OpenOptions {
 
     /// Opens an image that lies within such others.
     pub(crate) fn open_layer(&self, image: Arc<dyn Image>, layers: Vec<Layer>) -> Result<Opened> {
-        let Some(format) = packfs_formats::probe(&*image)? else {
+        let Some(format) = self.with.format(&*image, &layers)? else {
             return Err(Foreign::refuse(&image));
         };
         let counted = CountedImage::new(Arc::clone(&image));
         let (opening, mut warnings) = self.with.opening(format, &layers, &counted, self)?;
         let volume = format.open_with(Arc::clone(&counted) as Arc<dyn Image>, opening)?;
         warnings.extend(volume.warnings());
+        let faults = volume.known_faults();
+        let told = faults.iter().take(FAULTS_MAX);
+        warnings.extend(told.map(|finding| format!("{}: {}", image.name(), finding.fault)));
+        if let Some(more) = faults.len().checked_sub(FAULTS_MAX + 1) {
+            warnings.push(format!("{}: {} more faults, which check --outer lists", image.name(), more + 1));
+        }
         let opened = self.opened(image, counted, format, Arc::from(volume))?;
         Ok(Opened { layers, warnings, ..opened })
     }

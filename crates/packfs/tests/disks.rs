@@ -130,7 +130,84 @@ fn sparse_images_of_android_are_read() {
 }
 
 #[test]
-fn disks_of_several_files_and_differences_are_named() {
+fn files_of_a_split_image_of_android_are_joined() {
+    let (Some(img2simg), Some(split)) = (peer("img2simg"), peer("simg2simg")) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let raw = Random::new(7).noise(4 * MIB);
+    fs::write(folder.path().join("raw"), &raw).unwrap();
+    run(&img2simg, folder.path(), &["raw", "whole"]);
+    run(&split, folder.path(), &["whole", "system.img_sparsechunk", "1500000"]);
+    let part = |number: u32| folder.path().join(format!("system.img_sparsechunk.{number}"));
+    assert!(part(2).exists());
+    for order in [[0, 1, 2], [1, 2, 0], [2, 0, 1]] {
+        let alone = OpenOptions::new().outermost();
+        let error = alone.open(part(order[0])).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert!(error.to_string().contains("one file of a split image"), "{error}");
+        assert!(error.hints()[0].contains("--device FILE"), "{:?}", error.hints());
+        let two = alone.clone().device(part(order[1]));
+        assert!(two.open(part(order[0])).is_err(), "one file is missing");
+        let opened = two.device(part(order[2])).open(part(order[0])).unwrap();
+        assert!(read(&opened, "android-sparse") == raw, "{order:?}");
+        assert!(opened.warnings().is_empty());
+    }
+    // Under another name, the first file looks like an image with free space at its end.
+    fs::copy(part(0), folder.path().join("super_0.img")).unwrap();
+    let opened = OpenOptions::new().outermost().open(folder.path().join("super_0.img")).unwrap();
+    assert!(opened.warnings()[0].contains("are not stored, and read as zeros"), "{:?}", opened.warnings());
+    assert!(OpenOptions::new().outermost().device(part(0)).open(part(0)).is_err());
+}
+
+#[test]
+fn disks_of_several_files_are_read_with_the_files_that_are_given() {
+    let Some(qemu) = peer("qemu-img") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let raw = raw_disk();
+    fs::write(folder.join("raw"), &raw).unwrap();
+    let convert = |kind: &str, name: &str| {
+        let option = format!("subformat={kind}");
+        run(&qemu, folder, &["convert", "-f", "raw", "-O", "vmdk", "-o", &option, "raw", name]);
+    };
+    for (kind, file) in [
+        ("monolithicFlat", "d-flat.vmdk"),
+        ("twoGbMaxExtentSparse", "d-s001.vmdk"),
+        ("twoGbMaxExtentFlat", "d-f001.vmdk"),
+    ] {
+        convert(kind, "d.vmdk");
+        let alone = OpenOptions::new().outermost();
+        let error = alone.open(folder.join("d.vmdk")).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert!(error.hints()[0].contains(&format!("--device {file:?}")), "{:?}", error.hints());
+        fs::rename(folder.join(file), folder.join("other")).unwrap();
+        for options in
+            [alone.clone().device(folder.join("other")), alone.clone().allow_backing(folder.join("other"))]
+        {
+            let opened = options.open(folder.join("d.vmdk")).unwrap();
+            assert!(read(&opened, kind)[..raw.len()] == *raw, "{kind}");
+        }
+        let error = alone.clone().device(folder.join("raw")).device(folder.join("raw"));
+        assert_eq!(error.open(folder.join("d.vmdk")).err().unwrap().kind(), ErrorKind::Usage);
+        fs::write(folder.join("short"), &fs::read(folder.join("other")).unwrap()[..MIB]).unwrap();
+        let short = alone.device(folder.join("short")).open(folder.join("d.vmdk"));
+        let short = short.and_then(|opened| opened.read("disk.img"));
+        assert_eq!(short.err().unwrap().kind(), ErrorKind::Corrupt, "{kind}");
+        fs::remove_file(folder.join("d.vmdk")).unwrap();
+    }
+    // A partition in a flat file is no reason to read that alone.
+    let Some(sfdisk) = peer("sfdisk") else { return };
+    fs::write(folder.join("raw"), vec![0; 2 * MIB]).unwrap();
+    let mut child = sfdisk.command(&[&"-q", &folder.join("raw")]).stdin(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"start=4, size=50, type=83\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    convert("monolithicFlat", "d.vmdk");
+    let options = OpenOptions::new().device(folder.join("d-flat.vmdk"));
+    let opened = options.open(folder.join("d.vmdk")).unwrap();
+    assert_eq!(opened.format().name(), "partitions");
+}
+
+#[test]
+fn differences_and_parts_of_disks_are_named() {
     let Some(qemu) = peer("qemu-img") else { return };
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -138,15 +215,14 @@ fn disks_of_several_files_and_differences_are_named() {
     create(&["base.vmdk", "8M"]);
     create(&["-o", "backing_file=base.vmdk,backing_fmt=vmdk", "top.vmdk", "8M"]);
     create(&["-o", "subformat=twoGbMaxExtentSparse", "split.vmdk", "8M"]);
-    for (name, expected) in [
-        ("top.vmdk", "the difference to another disk"),
-        ("split-s001.vmdk", "a part of a disk"),
-        ("split.vmdk", "a virtual disk (VMDK, its description)"),
+    for (name, expected, hint) in [
+        ("top.vmdk", "the difference to another disk", "qemu-img convert"),
+        ("split-s001.vmdk", "a part of a disk", "--device FILE adds each file"),
     ] {
         let error = OpenOptions::new().open(folder.join(name)).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         assert!(error.to_string().contains(expected), "{error}");
-        assert!(error.hints()[0].contains("qemu-img convert"), "{:?}", error.hints());
+        assert!(error.hints()[0].contains(hint), "{:?}", error.hints());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Options that only some formats of images take.
 
-use packfs::OpenOptions;
+use packfs::{OpenOptions, PartitionTable};
 use std::path::PathBuf;
 
 /// Options of every verb that opens an image.
@@ -19,6 +19,12 @@ pub struct LayerArgs {
     /// that cannot be read is an error. The image is never written.
     #[arg(long, visible_alias = "ignore-log")]
     no_journal: bool,
+
+    /// Read this partition table of a disk
+    ///
+    /// The default is the table that Linux reads: a GPT only if the MBR has an entry of type 0xee.
+    #[arg(long, value_name = "mbr|gpt")]
+    partition_table: Option<PartitionTable>,
 
     /// Read this internal snapshot of a qcow2 image
     ///
@@ -45,6 +51,7 @@ impl LayerArgs {
     pub fn is_default(&self) -> bool {
         self.subvol.is_none()
             && !self.no_journal
+            && self.partition_table.is_none()
             && self.snapshot.is_none()
             && self.allow_backing.is_empty()
             && self.objects.is_empty()
@@ -67,6 +74,10 @@ impl LayerArgs {
             None => options,
         };
         let options = if self.no_journal { options.no_journal() } else { options };
+        let options = match self.partition_table {
+            Some(kind) => options.partition_table(kind),
+            None => options,
+        };
         let options = match &self.snapshot {
             Some(name) => options.snapshot(name),
             None => options,
@@ -94,6 +105,14 @@ pub struct LayersOfTwo {
     /// Read B without the changes in its journal
     #[arg(long, visible_alias = "ignore-log-b")]
     no_journal_b: bool,
+
+    /// Read this partition table of disk A
+    #[arg(long, visible_alias = "partition-table", value_name = "mbr|gpt")]
+    partition_table_a: Option<PartitionTable>,
+
+    /// Read this partition table of disk B
+    #[arg(long, value_name = "mbr|gpt")]
+    partition_table_b: Option<PartitionTable>,
 
     /// Read this internal snapshot of qcow2 image A
     #[arg(long, visible_alias = "snapshot", value_name = "NAME")]
@@ -143,16 +162,18 @@ impl LayersOfTwo {
             ..
         } = self.clone();
         let (journal_a, journal_b) = (self.no_journal_a, self.no_journal_b);
-        let args = |subvol, no_journal, snapshot, allow_backing, objects| LayerArgs {
+        let (table_a, table_b) = (self.partition_table_a, self.partition_table_b);
+        let args = |subvol, no_journal, partition_table, snapshot, allow_backing, objects| LayerArgs {
             subvol,
             no_journal,
+            partition_table,
             snapshot,
             allow_backing,
             objects,
         };
         [
-            args(subvol_a, journal_a, snapshot_a, allow_backing_a, objects_a),
-            args(subvol_b, journal_b, snapshot_b, allow_backing_b, objects_b),
+            args(subvol_a, journal_a, table_a, snapshot_a, allow_backing_a, objects_a),
+            args(subvol_b, journal_b, table_b, snapshot_b, allow_backing_b, objects_b),
         ]
     }
 }

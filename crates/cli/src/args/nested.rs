@@ -16,6 +16,8 @@ pub struct NestedArgs {
     part: Option<String>,
 
     /// Open a cloop or disk image itself, not the image in it
+    ///
+    /// Refuses images behind a program (AppImage) and in a Singularity image, too.
     #[arg(long, conflicts_with = "part")]
     outer: bool,
 

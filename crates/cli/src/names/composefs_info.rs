@@ -66,7 +66,7 @@ impl Filter {
 }
 
 fn each(paths: &[OsString], mut work: impl FnMut(&Opened) -> Result<()>) -> Result<()> {
-    paths.iter().try_for_each(|path| work(&packfs::open(path)?))
+    paths.iter().try_for_each(|path| work(&packfs::OpenOptions::new().outermost().open(path)?))
 }
 
 fn measure(path: &Path, out: &mut dyn Write) -> Result<()> {

@@ -1,19 +1,15 @@
 //! compsize 1.5: compression of the files below paths of a mounted btrfs, which is read from its
 //! devices, or of the files in images.
 
+use super::measured::Measured;
 use super::parse::{Given, Row, Style, Takes, acts, parse};
 use super::usage;
 use crate::out::Outcome;
 use crate::out::report::{self, Out};
-use packfs::mount::table::{self, Mounted};
-use packfs::{
-    CodecUse, CompressionCount, Error, ImagePath, InodeKind, OpenOptions, Opened, Result, ResultExt, Walked,
-};
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use packfs::mount::table;
+use packfs::{CodecUse, CompressionCount, Error, Result};
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 const ROWS: &[Row] = &[
@@ -35,7 +31,7 @@ pub fn run(args: &[OsString]) -> Outcome {
     }
     let (mounts, mut count, mut sources) = (table::read()?, CompressionCount::default(), Vec::new());
     for path in &given.operands {
-        let source = Source::of(Path::new(path), &mounts)?;
+        let source = measured(Path::new(path), &mounts)?;
         let known = sources.iter().position(|known| *known == source.devices);
         let number = known.unwrap_or(sources.len());
         if known.is_none() {
@@ -69,6 +65,18 @@ pub fn run(args: &[OsString]) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Finds the files below a path of a mounted btrfs, or in an image.
+fn measured(path: &Path, mounts: &[table::Mounted]) -> Result<Measured> {
+    if let Some(mounted) = Measured::mounted(path, mounts)? {
+        return Ok(mounted);
+    }
+    if path.is_dir() {
+        let error = Error::failed(format!("{}: Not btrfs (or SEARCH_V2 unsupported).", path.display()));
+        return Err(error.hint("packfs info --compression measures directories of other filesystems"));
+    }
+    Ok(Measured::image(path))
+}
+
 fn line(out: &mut Out, [a, b, c, d, e]: [String; 5]) -> Result<()> {
     out.line(format_args!("{a:<10} {b:<8} {c:<12} {d:<12} {e:<12}"))
 }
@@ -96,95 +104,6 @@ fn human(mut bytes: u64) -> String {
         }
         _ => format!("{bytes:>4}{}", unit()),
     }
-}
-
-/// Files to measure.
-struct Source {
-    /// The image, or the devices of a mounted filesystem.
-    devices: Vec<PathBuf>,
-    /// Path of this machine that is measured, and its place in the filesystem; `None` for all of
-    /// an image.
-    place: Option<(PathBuf, ImagePath)>,
-}
-
-impl Source {
-    /// Finds the filesystem of a path.
-    fn of(path: &Path, mounts: &[Mounted]) -> Result<Self> {
-        let cannot = || format!("open(\"{}\")", path.display());
-        let host = path.canonicalize().or_io(cannot)?;
-        // Later mounts cover earlier ones.
-        let mounted = mounts.iter().rev().find(|mounted| host.starts_with(&mounted.at));
-        if let Some(mounted) = mounted.filter(|mounted| mounted.fs_type == "btrfs") {
-            let below = host.strip_prefix(&mounted.at).unwrap_or(Path::new(""));
-            let place = ImagePath::parse(mounted.root.join(below).as_os_str().as_bytes())?;
-            synced(&host).or_io(cannot)?;
-            return Ok(Source { devices: devices(&mounted.source)?, place: Some((host, place)) });
-        }
-        if host.is_dir() {
-            let error = Error::failed(format!("{}: Not btrfs (or SEARCH_V2 unsupported).", path.display()));
-            return Err(error.hint("packfs info --compression measures directories of other filesystems"));
-        }
-        Ok(Source { devices: vec![host], place: None })
-    }
-
-    fn open(&self) -> Result<Opened> {
-        let [first, others @ ..] = &self.devices[..] else { return Err(Error::failed("no device")) };
-        let options = others.iter().fold(OpenOptions::new(), OpenOptions::device);
-        let options = if self.place.is_some() { options.subvolume("/") } else { options };
-        options.open(first)
-    }
-
-    fn count(&self, number: usize, one_filesystem: bool, count: &mut CompressionCount) -> Result<()> {
-        let opened = self.open()?;
-        let Some((host, top)) = &self.place else { return count.add(number, &opened, |_| true) };
-        let device = host.symlink_metadata().map(|found| found.dev()).ok();
-        let mut left_out: Option<ImagePath> = None;
-        count.add(number, &opened, |walked: &Walked| {
-            if !walked.path.starts_with(top)
-                || left_out.as_ref().is_some_and(|above| walked.path.starts_with(above))
-            {
-                return false;
-            }
-            if one_filesystem && walked.inode.kind == InodeKind::Directory {
-                let below = walked.path.as_bytes().strip_prefix(top.as_bytes()).unwrap_or_default();
-                let below = below.strip_prefix(b"/").unwrap_or(below);
-                let found = host.join(OsStr::from_bytes(below)).symlink_metadata().map(|found| found.dev());
-                if found.ok() != device {
-                    left_out = Some(walked.path.clone());
-                    return false;
-                }
-            }
-            true
-        })
-    }
-}
-
-/// Writes out what the kernel holds back of a filesystem.
-fn synced(path: &Path) -> std::io::Result<()> {
-    Ok(rustix::fs::syncfs(File::open(path)?)?)
-}
-
-/// Returns all devices of a mounted btrfs, that of the mount table first, and lets the kernel
-/// forget what it has read of them.
-fn devices(source: &Path) -> Result<Vec<PathBuf>> {
-    let cannot = || format!("cannot open {source:?}");
-    let source = source.canonicalize().or_io(cannot)?;
-    let mut found = vec![source.clone()];
-    let name = source.file_name().unwrap_or_default();
-    for filesystem in std::fs::read_dir("/sys/fs/btrfs").into_iter().flatten().flatten() {
-        let folder = filesystem.path().join("devices");
-        if folder.join(name).exists() {
-            let names = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-            let others = names.map(|entry| entry.file_name()).filter(|other| other != name);
-            found.extend(others.map(|other| Path::new("/dev").join(other)));
-        }
-    }
-    for device in &found {
-        let file = File::open(device).or_io(|| format!("cannot open {device:?}"))?;
-        // Only a hint: without it, blocks that were read before may be old.
-        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

@@ -283,7 +283,8 @@ impl Job {
             env!("CARGO_PKG_VERSION")
         ))?;
         let offset = given_number(&self.given, "--offset")?.unwrap_or(0);
-        let opened = packfs::OpenOptions::new().offset(u64::try_from(offset).unwrap_or(0)).open(&self.image);
+        let options = packfs::OpenOptions::new().offset(u64::try_from(offset).unwrap_or(0)).outermost();
+        let opened = options.open(&self.image);
         if let Ok(opened) = opened {
             let mut uuid = [0; 16];
             opened.image().read_exact_at(1024 + 48, &mut uuid)?;

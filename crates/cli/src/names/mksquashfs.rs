@@ -167,7 +167,8 @@ impl Job {
         if is_pipe {
             return Ok(());
         }
-        let is_image = packfs::open(&self.image).is_ok_and(|opened| opened.format().name() == "squashfs");
+        let opened = packfs::OpenOptions::new().outermost().open(&self.image);
+        let is_image = opened.is_ok_and(|opened| opened.format().name() == "squashfs");
         if !is_image {
             let error = Error::usage(format!(
                 "failed to read existing filesystem {:?} - will not overwrite - ABORTING!",

@@ -23,6 +23,7 @@ mod fuse;
 mod globs;
 mod hints;
 mod listing;
+mod measured;
 mod mkcomposefs;
 mod mkfs_erofs;
 mod mksquashfs;
@@ -52,6 +53,7 @@ mod users;
 mod verbs;
 mod when;
 
+pub use measured::Measured;
 pub use verbs::{AsOpts, InstallNamesOpts};
 
 use crate::out::{Outcome, report};

@@ -123,6 +123,36 @@ fn reports_the_partition_shown_of_several() {
 }
 
 #[test]
+fn a_disk_cut_short_gives_the_partitions_that_are_there() {
+    let fixture = Fixture::with_image();
+    let root = fixture.bytes("root.sqfs");
+    let whole = disk(&[&root, &root]);
+    let second = (4096 + root.len()).next_multiple_of(512);
+    // The second partition begins after the end of the file, or ends there.
+    for cut in [second - 512, second + 512] {
+        std::fs::write(fixture.path("cut"), &whole[..cut]).unwrap();
+        let run = fixture.run(["ls", "cut", "--part", "p1"]);
+        assert_eq!(run.done().text(), fixture.run(["ls", "root.sqfs"]).text());
+        assert!(run.stderr.contains("partition 2: ends at"), "{}", run.stderr);
+        let run = fixture.run(["check", "cut", "--part", "p1"]);
+        assert_eq!(run.code, Some(3), "{}", run.stderr);
+        assert!(run.text().contains("partition 2: ends at") && run.text().contains("not sound"));
+        fixture.run(["cat", "cut", "p2", "--outer"]).failed(3, &["partition 2: ends at"]);
+    }
+    // A partition that a damaged table has no more is damage, not a wrong option.
+    let mut odd = whole.clone();
+    odd[446 + 16 + 12..446 + 32].fill(0);
+    std::fs::write(fixture.path("odd"), &odd).unwrap();
+    fixture.run(["ls", "odd", "--part", "p2"]).failed(3, &["partition 2: type 0x83 without sectors"]);
+    fixture.run(["ls", "odd", "--part", "p3"]).failed(3, &["no image \"p3\""]);
+    std::fs::write(fixture.path("whole"), &whole).unwrap();
+    fixture.run(["ls", "whole", "--part", "p3"]).failed(2, &["no such image"]);
+    fixture.run(["ls", "whole", "--partition-table", "gpt"]).failed(3, &["GPT header at 0x200"]);
+    fixture.run(["ls", "whole", "--partition-table", "mbr", "--part", "p1"]).done();
+    fixture.run(["ls", "root.sqfs", "--partition-table", "apm"]).failed(2, &["use mbr or gpt"]);
+}
+
+#[test]
 fn diff_takes_an_offset_for_each_of_its_sides() {
     let fixture = Fixture::with_image();
     let image = fixture.bytes("root.sqfs");

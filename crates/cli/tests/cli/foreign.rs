@@ -1,6 +1,6 @@
 //! Files that are no image: named by their kind, with a command that helps.
 
-use crate::fixture::{Fixture, Run};
+use crate::fixture::{Fixture, Run, assert_same_files};
 use packfs_testkit::skip;
 use std::fs::{self, File};
 use std::process::Command;
@@ -74,7 +74,6 @@ fn names_files_by_their_magics() {
         (0, b"\x31\x18\x10\x06", "a UBIFS filesystem", "info --scan"),
         (0, b"#!/usr/bin/env run-singularity\n\0SIF_MAGIC\0", "a Singularity image (SIF)", "info --scan"),
         (0, b"LUKS\xba\xbe\0\x02", "an encrypted disk (LUKS)", "cryptsetup open"),
-        (0, b"# Disk DescriptorFile\n", "a virtual disk (VMDK", "qemu-img convert"),
         (0, b"\x27\x05\x19\x56", "a U-Boot image", "info --scan"),
         (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it first"),
         (0, b"070701", "a cpio archive", "unpack it first"),
@@ -115,13 +114,81 @@ fn finds_the_image_behind_a_program() {
     program[58..62].copy_from_slice(&[64, 0, 2, 0]);
     let end = 0xf80;
     fs::write(fixture.path("app"), [&program[..end], &image].concat()).unwrap();
-    let run = fixture.run(["ls", "app"]);
-    assert_refused(&run, "an AppImage with a squashfs image after it", &format!("--offset {end}"));
+    let listed = fixture.run(["ls", "-R", "root.sqfs"]);
+    let run = fixture.run(["ls", "-R", "app"]);
+    assert_eq!(run.done().text(), listed.done().text());
+    let notice = format!("is an AppImage: the squashfs image at offset {end} is read");
+    assert!(run.stderr.contains(&notice), "{}", run.stderr);
+    fixture.run(["unpack", "app", "out", "-q"]).done();
+    assert_same_files(&fixture.path("rootfs"), &fixture.path("out"));
+    fixture.run(["check", "--data", "app", "-q"]).done();
+    fixture.run(["pack", "app", "again.sqfs", "-q"]).done();
+    assert_eq!(fixture.run(["info", "--json", "app"]).json()["within"][0]["format"], "appimage");
+    // Tools read images that fill their file.
+    let what = format!("an AppImage with squashfs (--offset {end})");
+    assert_refused(&fixture.run(["ls", "app", "--outer"]), &what, &format!("--offset {end}"));
+    fixture.run(["as", "unsquashfs", "-l", "app"]).failed(1, &[]);
     fixture.run(["ls", "app", "--offset", &end.to_string()]).done();
+    // Of two images, none is the one.
+    let padded =
+        [&program[..end], &image, &vec![0; image.len().next_multiple_of(4096) - image.len()]].concat();
+    let second = (end + image.len()).next_multiple_of(4096);
+    fs::write(
+        fixture.path("app"),
+        [&padded[..], &vec![0; second.saturating_sub(padded.len())], &image].concat(),
+    )
+    .unwrap();
+    let both = format!("squashfs (--offset {end}), squashfs (--offset {second})");
+    assert_refused(&fixture.run(["ls", "app"]), "an AppImage with", &both);
     // Offsets of a hostile program lead nowhere.
     program[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
     fs::write(fixture.path("app"), &program).unwrap();
     assert_refused(&fixture.run(["ls", "app"]), "an AppImage", "info --scan");
+}
+
+/// A Singularity image: rows of kind of partition and image, each in a descriptor.
+fn sif(partitions: &[(u32, &[u8])]) -> Vec<u8> {
+    let mut sif = vec![0; 128 + 585 * (partitions.len() + 1)];
+    sif[..45].copy_from_slice(b"#!/usr/bin/env run-singularity\n\0SIF_MAGIC\x0001\0");
+    sif[88..96].copy_from_slice(&(partitions.len() as u64 + 1).to_le_bytes());
+    sif[96..104].copy_from_slice(&128_u64.to_le_bytes());
+    for (row, (kind, image)) in partitions.iter().enumerate() {
+        sif.resize(sif.len().next_multiple_of(4096), 0);
+        let offset = sif.len() as u64;
+        let descriptor = &mut sif[128 + 585 * (row + 1)..][..585];
+        descriptor[..5].copy_from_slice(&[4, 0x40, 0, 0, 1]);
+        descriptor[17..25].copy_from_slice(&offset.to_le_bytes());
+        descriptor[25..33].copy_from_slice(&(image.len() as u64).to_le_bytes());
+        descriptor[205..209].copy_from_slice(&kind.to_le_bytes());
+        sif.extend_from_slice(image);
+    }
+    sif
+}
+
+#[test]
+fn opens_the_system_of_a_singularity_image() {
+    let fixture = Fixture::with_image();
+    let image = fixture.bytes("root.sqfs");
+    let listed = fixture.run(["ls", "-R", "root.sqfs"]);
+    for partitions in [&[(1, &image[..])][..], &[(4, &image[..]), (2, &image)], &[(3, b"data"), (2, &image)]]
+    {
+        fs::write(fixture.path("a.sif"), sif(partitions)).unwrap();
+        let run = fixture.run(["ls", "-R", "a.sif"]);
+        assert_eq!(run.done().text(), listed.done().text());
+        assert!(run.stderr.contains("is a Singularity image (SIF): the squashfs image at"), "{}", run.stderr);
+        assert_eq!(run.stderr.contains("others are squashfs (--offset 4096)"), partitions[0].0 == 4);
+    }
+    fs::write(fixture.path("a.sif"), sif(&[(3, &image), (4, &image)])).unwrap();
+    assert_refused(&fixture.run(["ls", "a.sif"]), "a Singularity image (SIF) with squashfs", "--offset 4096");
+    // Figures of a hostile one lead nowhere.
+    let whole = sif(&[(2, &image)]);
+    for at in (88..104).chain(128 + 585..128 + 585 + 33) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0xff;
+        fs::write(fixture.path("a.sif"), damaged).unwrap();
+        let run = fixture.run(["ls", "a.sif"]);
+        assert!(matches!(run.code, Some(0 | 3 | 4)), "{at}: {}", run.stderr);
+    }
 }
 
 #[test]

@@ -131,6 +131,11 @@ fn figures_are_printed_to_the_letter_of_compsize() {
             assert_eq!(ours.code, theirs.code, "{line}\n{}\n{}", ours.stderr, theirs.stderr);
             assert_eq!(ours.text(), theirs.text(), "{line}");
         }
+        let json = names.fixture.run(["info", "--compression", "--json", "mnt"]).json();
+        let theirs = names.theirs(&compsize, &words("-b mnt"), None);
+        let total = theirs.text().lines().find(|line| line.starts_with("TOTAL")).unwrap().to_owned();
+        let figures = ["disk", "uncompressed", "referenced"].map(|key| json[0]["total"][key].to_string());
+        assert_eq!(total.split_whitespace().skip(2).collect::<Vec<_>>(), figures);
     }));
     shell("umount mnt");
     outcome.unwrap();

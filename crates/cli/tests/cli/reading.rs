@@ -360,6 +360,17 @@ fn info_begins_with_counts_and_the_ratio() {
         let ratio = bytes as f64 / fixture.bytes("image").len() as f64;
         assert!((counts["ratio"].as_f64().unwrap() - ratio).abs() < 0.05 * ratio, "{format}: {counts}");
     }
+    // A filesystem with free space has no ratio.
+    if let Some(mkfs) = packfs_testkit::peer("mkfs.ext4") {
+        std::fs::File::create(fixture.path("disk")).unwrap().set_len(4 << 20).unwrap();
+        let mut command = mkfs.command(&[&"-q", &"-d", &fixture.path("rootfs"), &fixture.path("disk")]);
+        assert!(command.status().unwrap().success());
+        assert!(!fixture.run(["info", "disk"]).done().text().contains("Ratio"));
+        assert_eq!(
+            fixture.run(["info", "--json", "disk"]).json()["counts"]["ratio"],
+            serde_json::Value::Null
+        );
+    }
     std::fs::create_dir(fixture.path("none")).unwrap();
     std::fs::write(fixture.path("none/empty"), "").unwrap();
     fixture.run(["pack", "none", "image", "-q"]).done();

@@ -58,6 +58,7 @@ pub struct Cloop;
 /// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "cloop",
+    is_dense: true,
     extensions: &["cloop"],
     magics: &MAGICS,
     makes: Makes::Image,

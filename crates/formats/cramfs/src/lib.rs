@@ -46,6 +46,7 @@ pub struct Cramfs;
 /// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "cramfs",
+    is_dense: true,
     extensions: &["cramfs"],
     magics: &disk::MAGICS,
     driver: Some(LinuxDriver { name: "cramfs", mounts_files: false }),

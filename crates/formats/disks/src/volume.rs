@@ -67,6 +67,11 @@ pub(crate) trait Map: Send + Sync {
         Vec::new()
     }
 
+    /// Reports what opening the image met and worked around.
+    fn check_opened(&self, report: &mut Report<'_>) {
+        let _ = report;
+    }
+
     /// Checks what mapping the disk does not look at.
     fn check(&self, report: &mut Report<'_>) -> Result<()> {
         let _ = report;
@@ -155,6 +160,13 @@ impl<M: Map> Container for DiskVolume<M> {
         self.map.warnings()
     }
 
+    fn known_faults(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut add = |finding| findings.push(finding);
+        self.map.check_opened(&mut Report::new(self.map.format().name, &mut add));
+        findings
+    }
+
     fn data_image(&self) -> Option<Arc<dyn Image>> {
         self.map.data_image()
     }
@@ -190,6 +202,7 @@ impl<M: Map> Container for DiskVolume<M> {
 
     fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new(self.map.format().name, found);
+        self.map.check_opened(&mut report);
         self.map.check(&mut report)?;
         let mut is_sound = true;
         self.map.each(0..self.map.disk_len(), &mut |part, place| {

@@ -81,6 +81,7 @@ pub struct Erofs;
 /// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "erofs",
+    is_dense: true,
     extensions: &["erofs"],
     magics: &MAGICS,
     driver: Some(LinuxDriver { name: "erofs", mounts_files: true }),

@@ -64,6 +64,7 @@ const MAGIC: Magic = Magic { bytes: &disk::STANDARD_ID, at: disk::DESCRIPTORS_AT
 /// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "iso9660",
+    is_dense: true,
     extensions: &["iso"],
     magics: &[MAGIC],
     driver: Some(LinuxDriver { name: "iso9660", mounts_files: false }),

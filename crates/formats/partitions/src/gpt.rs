@@ -9,6 +9,7 @@ use crate::mbr;
 use crate::table::{Kind, Partition, Table, TableKind};
 use packfs_core::{Image, Result, range_at, usize_of};
 use std::mem::{offset_of, size_of};
+use std::ops::Range;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 const HEADER_LEN: usize = size_of::<GptHeader>();
@@ -37,37 +38,42 @@ impl Copy {
     }
 }
 
-/// Returns true if there is a GPT: a sound header, or a damaged one behind a protective boot
-/// record.
+/// Returns true if the boot record keeps a place for a GPT, sound or not. A boot record with other
+/// partitions, too, only counts if there is a GPT.
 pub(crate) fn is_there(image: &dyn Image) -> Result<bool> {
+    let record = mbr::record(image, 0)?;
+    if !record.is_some_and(|record| record.entries.iter().any(mbr::is_protective)) {
+        return Ok(false);
+    }
+    if !mbr::is_there(image)? {
+        return Ok(true);
+    }
     for sector_len in SECTOR_LENS {
-        match copy(image, 1, sector_len)? {
-            Ok(_) => return Ok(true),
-            Err(fault) if fault != (Corruption::GptSignature { at: sector_len }) => {
-                return keeps_others_off(image);
-            }
-            Err(_) => {}
+        if header_at(image, sector_len)?.is_some() {
+            return Ok(true);
         }
     }
-    Ok(keeps_others_off(image)? && backup(image, None)?.is_some())
+    Ok(backup(image, None)?.is_some())
 }
 
-fn keeps_others_off(image: &dyn Image) -> Result<bool> {
-    let record = mbr::record(image, 0)?;
-    Ok(record.is_some_and(|record| record.entries.iter().any(|entry| entry.kind == PROTECTIVE)))
-}
-
-/// Reads the first copy, or the second where the first is damaged; `None` if there is no GPT.
-///
-/// Errors: `Corrupt` if there are two and both are damaged, `Io`.
-pub(crate) fn read(image: &dyn Image) -> Result<Option<Table>> {
-    if !is_there(image)? {
-        return Ok(None);
+/// Returns the place of the first copy if that is sound, whatever the boot record says.
+pub(crate) fn sound_header(image: &dyn Image) -> Result<Option<Range<u64>>> {
+    for sector_len in SECTOR_LENS {
+        if copy(image, 1, sector_len)?.is_ok() {
+            return Ok(Some(range_at(sector_len, sector_len)));
+        }
     }
+    Ok(None)
+}
+
+/// Reads the first copy, or the second where the first is damaged.
+///
+/// Errors: `Corrupt` if both are damaged or missing, `Io`.
+pub(crate) fn read(image: &dyn Image) -> Result<Table> {
     let mut fault = None;
     for sector_len in SECTOR_LENS {
         match copy(image, 1, sector_len)? {
-            Ok(copy) => return Ok(Some(table(&copy, false, Vec::new()))),
+            Ok(copy) => return Ok(table(&copy, false, Vec::new())),
             Err(Corruption::GptSignature { .. }) if fault.is_some() => {}
             Err(found) => fault = Some((found, sector_len)),
         }
@@ -75,7 +81,7 @@ pub(crate) fn read(image: &dyn Image) -> Result<Option<Table>> {
     let (fault, sector_len) = fault.unwrap_or((Corruption::Signature, SECTOR_LEN));
     let alternate = alternate(image, sector_len)?;
     match backup(image, alternate)? {
-        Some(copy) => Ok(Some(table(&copy, true, vec![fault]))),
+        Some(copy) => Ok(table(&copy, true, vec![fault])),
         None => Err(fault.into()),
     }
 }
@@ -194,11 +200,14 @@ fn table(copy: &Copy, is_backup: bool, mut faults: Vec<Corruption>) -> Table {
         structures.push((range_at(alternate, copy.sector_len), "GPT header"));
     }
     let kind = TableKind::Gpt { disk_guid: header.disk_guid, alternate_lba, is_backup };
-    Table { kind, sector_len: copy.sector_len, partitions, structures, faults }
+    Table { kind, sector_len: copy.sector_len, partitions, structures, faults, ignores_gpt: false }
 }
 
 fn partition(number: u32, entry: &GptEntry, sector_len: u64) -> Result<Partition, Corruption> {
     let (first, last) = (entry.first.get(), entry.last.get());
+    if first == 0 {
+        return Err(Corruption::Start { number });
+    }
     let backwards = Corruption::Backwards { number, first, last };
     let sectors = last.checked_sub(first).and_then(|len| len.checked_add(1)).ok_or(backwards)?;
     let place = first.checked_mul(sector_len).zip(sectors.checked_mul(sector_len));

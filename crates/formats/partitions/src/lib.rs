@@ -25,7 +25,7 @@ mod tests;
 mod volume;
 
 use packfs_core::{Error, Image, Result};
-use packfs_format::{Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
+use packfs_format::{Format, FormatInfo, Magic, OpenOption, Opening, PackFormat, PackSettings, Volume};
 use std::sync::Arc;
 
 /// Signatures of a GPT for both sector lengths. The two bytes of an MBR are too common to scan for.
@@ -36,7 +36,12 @@ static MAGICS: [Magic; 2] = [Magic { bytes: b"EFI PART", at: 512 }, Magic { byte
 pub struct Partitions;
 
 /// Identity of the format.
-static INFO: FormatInfo = FormatInfo { name: "partitions", magics: &MAGICS, ..FormatInfo::EMPTY };
+static INFO: FormatInfo = FormatInfo {
+    name: "partitions",
+    magics: &MAGICS,
+    opens_with: &[OpenOption::PartitionTable],
+    ..FormatInfo::EMPTY
+};
 
 impl Format for Partitions {
     fn info(&self) -> &'static FormatInfo {
@@ -48,8 +53,12 @@ impl Format for Partitions {
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
-        let name = image.name();
-        Ok(Box::new(volume::PartitionsVolume::open(image).map_err(|error| error.at(name))?))
+        self.open_with(image, Opening::default())
+    }
+
+    fn open_with(&self, image: Arc<dyn Image>, opening: Opening) -> Result<Box<dyn Volume>> {
+        let (name, wanted) = (image.name(), opening.partition_table);
+        Ok(Box::new(volume::PartitionsVolume::open(image, wanted).map_err(|error| error.at(name))?))
     }
 
     fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {

@@ -37,18 +37,22 @@ fn is_extended(entry: &MbrEntry) -> bool {
     EXTENDED.contains(&entry.kind)
 }
 
-/// Two bytes at the end make no table: each row has to make sense, and one has to be used. A
-/// partition that starts where the disk does is how images that can be written to CDs and to sticks
-/// get started; that disk is the CD.
+/// Returns true for the row that keeps a place for a GPT, as Linux knows it: by kind and start.
+pub(crate) fn is_protective(entry: &MbrEntry) -> bool {
+    entry.kind == PROTECTIVE && entry.first.get() == 1
+}
+
+/// Two bytes at the end make no table: the status of each row has to be one, and one row has to be
+/// a partition that begins within the disk; others may be odd, as in Linux. A partition that starts
+/// where the disk does is how images that can be written to CDs and to sticks get started; that
+/// disk is the CD.
 fn is_table(record: &BootRecord, disk_len: u64) -> bool {
-    let makes_sense = |entry: &MbrEntry| {
-        let start = u64::from(entry.first.get()) * SECTOR_LEN;
-        let is_empty = entry.kind == 0 && entry.count.get() == 0;
-        entry.status & 0x7f == 0 && (is_empty || is_used(entry) && start > 0 && start < disk_len)
+    let is_partition = |entry: &MbrEntry| {
+        let start = at_sector(entry.first.get().into());
+        is_used(entry) && !is_protective(entry) && start > 0 && start < disk_len
     };
-    let keeps_off = |entry: &MbrEntry| entry.kind == PROTECTIVE;
-    record.entries.iter().all(makes_sense)
-        && record.entries.iter().any(|entry| is_used(entry) && !keeps_off(entry))
+    record.entries.iter().all(|entry| entry.status & 0x7f == 0)
+        && record.entries.iter().any(is_partition)
         && !is_boot_sector(&record.code)
 }
 
@@ -64,9 +68,10 @@ fn is_boot_sector(code: &[u8; 440]) -> bool {
     jumps && (is_fat || name == b"NTFS    " || name == b"EXFAT   ")
 }
 
-/// Reads the table and the chains in it; `None` if there is none.
-pub(crate) fn read(image: &dyn Image) -> Result<Option<Table>> {
-    let record = record(image, 0)?.filter(|record| is_table(record, image.len()));
+/// Reads the table and the chains in it; `None` if there is none. Any boot record is a table for a
+/// caller who is `sure` of it.
+pub(crate) fn read(image: &dyn Image, sure: bool) -> Result<Option<Table>> {
+    let record = record(image, 0)?.filter(|record| sure || is_table(record, image.len()));
     let Some(record) = record else { return Ok(None) };
     let mut table = Table {
         kind: TableKind::Mbr { disk_id: record.disk_id.get() },
@@ -74,14 +79,17 @@ pub(crate) fn read(image: &dyn Image) -> Result<Option<Table>> {
         partitions: Vec::new(),
         structures: vec![(0..RECORD_LEN, "boot record")],
         faults: Vec::new(),
+        ignores_gpt: false,
     };
     for (number, entry) in (1..).zip(&record.entries) {
-        if is_used(entry) && !is_extended(entry) {
-            table.partitions.push(partition(number, 0, entry));
+        table.faults.extend(odd(number, entry));
+        if !is_extended(entry) && entry.first.get() > 0 {
+            table.partitions.extend(partition(number, 0, entry));
         }
     }
     let mut seen = HashSet::new();
-    for entry in record.entries.iter().filter(|entry| is_used(entry) && is_extended(entry)) {
+    let is_chain = |entry: &&MbrEntry| is_used(entry) && is_extended(entry) && entry.first.get() > 0;
+    for entry in record.entries.iter().filter(is_chain) {
         if let Err(fault) = chain(image, entry, &mut seen, &mut table)? {
             table.faults.push(fault);
         }
@@ -94,16 +102,30 @@ fn at_sector(lba: u64) -> u64 {
     lba.saturating_mul(SECTOR_LEN)
 }
 
-/// A partition whose row counts from sector `base`.
-fn partition(number: u32, base: u64, entry: &MbrEntry) -> Partition {
-    Partition {
+/// Returns the fault of a row that is neither empty nor a partition of a known kind. Linux knows
+/// partitions of the kind 0, too.
+fn odd(number: u32, entry: &MbrEntry) -> Option<Corruption> {
+    let (kind, first, count) = (entry.kind, entry.first.get(), entry.count.get());
+    match (kind, first, count) {
+        (0, _, 0) => None,
+        (_, _, 0) => Some(Corruption::NoSectors { number, kind }),
+        (_, 0, _) => Some(Corruption::Start { number }),
+        (0, ..) => Some(Corruption::NoKind { number, count }),
+        _ => None,
+    }
+}
+
+/// A partition whose row counts from sector `base`; `None` for one without sectors.
+fn partition(number: u32, base: u64, entry: &MbrEntry) -> Option<Partition> {
+    let partition = Partition {
         number,
         start: at_sector(base.saturating_add(entry.first.get().into())),
         len: u64::from(entry.count.get()) * SECTOR_LEN,
         kind: Kind::Mbr(entry.kind),
         label: String::new(),
         boots: entry.status & 0x80 != 0,
-    }
+    };
+    Some(partition).filter(|partition| partition.len > 0)
 }
 
 /// Follows the chain of an extended partition. Each link has the partition behind it, and leads to
@@ -133,9 +155,11 @@ fn chain(
         // Two rows are used; some tools had partitions in the others, but those cannot be told from
         // rubbish.
         let rows = || record.entries.iter().take(2);
-        for entry in rows().filter(|entry| is_used(entry) && !is_extended(entry)) {
+        for entry in rows().filter(|entry| !is_extended(entry)) {
             let last = table.partitions.iter().map(|it| it.number).max().unwrap_or(0);
-            table.partitions.push(partition(last.max(4).saturating_add(1), link, entry));
+            let number = last.max(4).saturating_add(1);
+            table.faults.extend(odd(number, entry));
+            table.partitions.extend(partition(number, link, entry));
         }
         match rows().find(|entry| is_used(entry) && is_extended(entry)) {
             Some(next) => link = base.saturating_add(next.first.get().into()),

@@ -58,4 +58,6 @@ pub(crate) struct Table {
     pub(crate) structures: Vec<(Range<u64>, &'static str)>,
     /// Faults that reading worked around.
     pub(crate) faults: Vec<Corruption>,
+    /// Set for an MBR with a sound GPT behind it, which does not count.
+    pub(crate) ignores_gpt: bool,
 }

@@ -3,7 +3,9 @@
 use crate::corruption::Corruption;
 use crate::table::Table;
 use packfs_core::{Error, Image, Result, len_of};
-use packfs_format::{ContainedFiles, Container, Extent, ExtentFrom, Facts, Finding, SpaceOwner};
+use packfs_format::{
+    ContainedFiles, Container, Extent, ExtentFrom, Facts, Finding, PartitionTable, SpaceOwner,
+};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -15,9 +17,9 @@ pub(crate) struct PartitionsVolume {
 }
 
 impl PartitionsVolume {
-    /// Opens a disk.
-    pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
-        let table = crate::open::read(&*image)?;
+    /// Opens a disk, by the table of the `wanted` kind if there is one.
+    pub(crate) fn open(image: Arc<dyn Image>, wanted: Option<PartitionTable>) -> Result<Self> {
+        let table = crate::open::read(&*image, wanted)?;
         let mut files = ContainedFiles::new();
         for partition in &table.partitions {
             files.push(&partition.file_name(), partition.len);
@@ -51,6 +53,10 @@ impl Container for PartitionsVolume {
         let from = ExtentFrom::Stored(partition.start.saturating_add(range.start));
         let _ = visit(Extent { offset: range.start, len: len_of(&range), from });
         Ok(())
+    }
+
+    fn known_faults(&self) -> Vec<Finding> {
+        self.table_faults()
     }
 
     fn image_len(&self) -> Option<u64> {

@@ -29,6 +29,7 @@ pub struct Romfs;
 /// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "romfs",
+    is_dense: true,
     extensions: &["romfs"],
     magics: &[Magic { bytes: &disk::MAGIC, at: 0 }],
     driver: Some(LinuxDriver { name: "romfs", mounts_files: false }),

@@ -143,6 +143,11 @@ impl Tally {
 }
 
 impl<'a, T: Kept> Reuse<'a, T> {
+    /// Returns true if files were copied without a look at what they hold.
+    pub(crate) fn is_blind(&self) -> bool {
+        matches!(self.base.proof, Proof::Times | Proof::SourceUnread) && self.copied.get().0 > 0
+    }
+
     /// Finds reusable parts of the base; `find_kept` does so for blocks shared by several files.
     pub(crate) fn find<K: DataKind>(
         context: &Context<'_, K>,

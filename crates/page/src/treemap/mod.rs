@@ -51,7 +51,8 @@ pub fn html(opened: &Opened, title: &str, facts: &[(String, String)]) -> Result<
          <h2>How it is counted</h2>\n\
          <p>Stored is what a file takes of the image: its blocks as they are stored, compressed or not. A block that several \
          files share is divided among them by what each takes of it; where blocks overlap, the one that begins first counts. A \
-         file of several names counts at the first. What no file's contents are in belongs to the structure that is named. Each \
+         file of several names counts at the first. What is in no file belongs to the structure that is named: file data there is that of other \
+         copies and subvolumes, and the rest of blocks that files fill in part. Each \
          byte is counted once, so everything adds up to the length of the image. {} files and folders at most stand here by \
          name, the largest; smaller ones are one for each folder.</p>\n\
          <h2>The image</h2>\n<dl>\n{facts}</dl>\n</main>\n",

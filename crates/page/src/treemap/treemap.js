@@ -29,7 +29,7 @@ const pathOf = (node) => `/${way(node).slice(2).map(titleOf).join("/")}`;
 
 function detailsOf(node) {
   const parts = [];
-  if (node.kind === OWNER) parts.push(`${node.name} (no file's contents)`);
+  if (node.kind === OWNER) parts.push(`${node.name} (in no file of the map)`);
   else parts.push(node.index === 0 ? "the whole image" : pathOf(node));
   parts.push(`stored ${length(node.stored)} (${count(node.stored)} bytes, ${percent(node.stored / data.length)} of the image)`);
   if (node.kind !== OWNER) {
@@ -221,7 +221,7 @@ function readAddress() {
 function drawLegend() {
   const sample = (kind) => svg("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" }, svg("g", { class: `tile ${kind}` }, svg("rect", { x: 0.5, y: 0.5, width: 15, height: 11 })));
   const mixes = MIXES.slice(0, 8).map((codecs) => html("li", {}, sample(`file series-${MIXES.indexOf(codecs) % 8}`), codecsOf({ codecs }).join(" and ") || "holes"));
-  const others = [["folder", "folder"], ["rest", "smaller files"], ["owner", "what is no file's contents"]];
+  const others = [["folder", "folder"], ["rest", "smaller files"], ["owner", "what is in no file of the map"]];
   document.getElementById("legend").replaceChildren(...mixes, ...others.map(([kind, words]) => html("li", {}, sample(kind), words)));
 }
 

@@ -1,31 +1,32 @@
 //! `packfs info --compression`: bytes on disk, uncompressed, and referenced, by codec.
 
-use crate::args::ImageInput;
-use crate::args::reading;
+use crate::args::{ImageInput, reading};
+use crate::names::Measured;
 use crate::out::json;
-use crate::out::report::Out;
+use crate::out::report::{self, Out};
 use crate::out::{Outcome, text};
 use owo_colors::OwoColorize;
-use packfs::{CodecUse, Compression, Result, Source};
+use packfs::mount::table::{self, Mounted};
+use packfs::{CodecUse, Compression, CompressionCount, Result, Source};
 use serde::Serialize;
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Counts and prints.
 pub fn run(input: &ImageInput, more: &[PathBuf], as_json: bool) -> Outcome {
     let mut documents = Vec::new();
     if input.image.is_dir() || !more.is_empty() {
-        let paths = std::iter::once(&input.image).chain(more);
+        let mounts = table::read()?;
+        let paths = std::iter::once(&input.image).chain(more).map(|path| (path, mounted(path, &mounts)));
+        let paths: Vec<_> = paths.collect();
         input.sandbox.enter(|sandbox| {
-            paths.clone().fold(sandbox, |sandbox, path| reading(sandbox, &Source::Directory(path.clone())))
+            let devices = paths.iter().flat_map(|(_, mounted)| mounted).flat_map(|mounted| &mounted.devices);
+            let all = paths.iter().map(|(path, _)| *path).chain(devices);
+            all.fold(sandbox, |sandbox, path| reading(sandbox, &Source::Directory(path.clone())))
         })?;
-        for path in paths {
-            let use_of_codecs = match path.is_dir() {
-                true => Compression::of_directory(path)?,
-                false => input.options(1).open(path)?.compression()?,
-            };
-            documents.push((path, use_of_codecs));
+        for (path, mounted) in paths {
+            documents.push((path, of_path(input, path, mounted)?));
         }
     } else {
         documents.push((&input.image, input.open(1)?.compression()?));
@@ -52,6 +53,29 @@ pub fn run(input: &ImageInput, more: &[PathBuf], as_json: bool) -> Outcome {
     }
     out.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the directory of a mounted btrfs whose devices can be read.
+fn mounted(path: &Path, mounts: &[Mounted]) -> Option<Measured> {
+    if !path.is_dir() {
+        return None;
+    }
+    Measured::mounted(path, mounts).unwrap_or_else(|error| {
+        report::warning(&format!("{path:?} is measured without its codecs: {error}"));
+        None
+    })
+}
+
+fn of_path(input: &ImageInput, path: &Path, mounted: Option<Measured>) -> Result<Compression> {
+    match mounted {
+        Some(mounted) => {
+            let mut count = CompressionCount::default();
+            mounted.count(0, false, &mut count)?;
+            Ok(count.finish())
+        }
+        None if path.is_dir() => Compression::of_directory(path),
+        None => input.options(1).open(path)?.compression(),
+    }
 }
 
 /// Document of `info --compression --json`: one for each path.

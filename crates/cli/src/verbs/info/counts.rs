@@ -12,8 +12,8 @@ const LINKED_LEN: u64 = 24;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     totals: Totals,
-    /// Length of the image with its devices, in bytes.
-    image_len: u64,
+    /// Length of the image with its devices, in bytes; `None` if it has free space.
+    image_len: Option<u64>,
 }
 
 /// Names by file type, and the length of all files.
@@ -60,7 +60,7 @@ impl Counts {
     /// limits allow.
     ///
     /// Errors: `Io`.
-    pub fn of(opened: &Opened, image_len: u64) -> Result<Option<Counts>> {
+    pub fn of(opened: &Opened, image_len: Option<u64>) -> Result<Option<Counts>> {
         let mut counts = Counts { image_len, ..Counts::default() };
         let mut linked: HashSet<InodeId> = HashSet::new();
         for walked in opened.walk() {
@@ -87,7 +87,7 @@ impl Counts {
     }
 
     /// Rows for people: a label and its value.
-    pub fn rows(&self) -> [(&'static str, String); 3] {
+    pub fn rows(&self) -> Vec<(&'static str, String)> {
         let mut content = vec![text::counted(self.totals.files, "file")];
         content.push(match self.totals.directories {
             1 => "1 directory".into(),
@@ -104,22 +104,20 @@ impl Counts {
                 content.push(text::counted(count, noun));
             }
         }
-        let share = text::percent(self.image_len, self.totals.file_bytes);
-        let ratio = match self.ratio() {
-            Some(ratio) => format!("{ratio:.2} to 1 ({share} of the data)"),
-            None => "none".into(),
-        };
-        [
-            ("Content", content.join(", ")),
-            ("Uncompressed", text::long_size(self.totals.file_bytes)),
-            ("Ratio", ratio),
-        ]
+        let mut rows =
+            vec![("Content", content.join(", ")), ("Uncompressed", text::long_size(self.totals.file_bytes))];
+        if let Some(image_len) = self.image_len {
+            let share = text::percent(image_len, self.totals.file_bytes);
+            let ratio = self.ratio().map(|ratio| format!("{ratio:.2} to 1 ({share} of the data)"));
+            rows.push(("Ratio", ratio.unwrap_or("none".into())));
+        }
+        rows
     }
 
     /// Bytes of files for each byte of the image; `None` without any.
     fn ratio(&self) -> Option<f64> {
-        let has_both = self.totals.file_bytes > 0 && self.image_len > 0;
-        has_both.then(|| self.totals.file_bytes as f64 / self.image_len as f64)
+        let image_len = self.image_len.filter(|len| self.totals.file_bytes > 0 && *len > 0)?;
+        Some(self.totals.file_bytes as f64 / image_len as f64)
     }
 }
 
@@ -129,7 +127,8 @@ impl Counts {
 pub struct CountRow {
     #[serde(flatten)]
     totals: Totals,
-    /// Bytes of files for each byte of the image; null without any.
+    /// Bytes of files for each byte of the image; null without any, and for formats with free
+    /// space.
     ratio: Option<f64>,
 }
 

@@ -58,8 +58,9 @@ pub struct Opts {
 
     /// Report bytes on disk, uncompressed, and referenced, by codec
     ///
-    /// For btrfs the figures are those of compsize. IMAGE may be a directory, too: the system tells
-    /// length and blocks of its files, not their codec, which is reported as unknown.
+    /// For btrfs the figures are those of compsize. IMAGE may be a directory, too: below a mounted
+    /// btrfs, its devices are read. Other systems tell length and blocks of files, not their
+    /// codec, which is reported as unknown.
     #[arg(long, conflicts_with_all = ["space", "manifest", "scan", "html"])]
     compression: bool,
 
@@ -108,7 +109,8 @@ impl Opts {
         }
         let opened = self.input.open(0)?;
         let facts = opened.volume().facts()?;
-        let counts = Counts::of(&opened, self.stored_len(&opened))?;
+        let dense_len = opened.format().info().is_dense.then(|| self.stored_len(&opened));
+        let counts = Counts::of(&opened, dense_len)?;
         let space = if self.space { opened.volume().space()? } else { Vec::new() };
         if self.json {
             json::print(&self.document(&opened, counts, &facts, &space))?;
@@ -241,7 +243,7 @@ fn print_facts(counts: Option<Counts>, facts: &Facts, out: &mut Out) -> Result<(
     let mut rows: Vec<(&str, String)> =
         facts.0.iter().map(|fact| (fact.label, value_text(&fact.value))).collect();
     let counted = match counts {
-        Some(counts) => counts.rows().into(),
+        Some(counts) => counts.rows(),
         None => vec![("Content", "not counted: packfs check lists the faults".to_owned())],
     };
     // The format alone says more.

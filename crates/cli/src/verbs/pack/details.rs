@@ -27,7 +27,8 @@ pub fn short(report: &PackReport) -> Option<String> {
 
 /// Tables, as lines.
 pub fn print(report: &PackReport, out: &mut Out) -> Result<()> {
-    out.line(format_args!("space by class:"))?;
+    let unread = if report.classes.is_empty() { " not known, since no file was read" } else { "" };
+    out.line(format_args!("space by class:{unread}"))?;
     for row in &report.classes {
         out.line(format_args!(
             "  {:18} {:>12} {:>12} became {:>12} ({})",

@@ -228,7 +228,7 @@ pub struct Document<'a> {
     seconds: f64,
     /// Structures of the image.
     sections: &'a [Section],
-    /// Classes of files, the largest first.
+    /// Classes of files, the largest first; empty if files were copied unread.
     classes: &'a [ClassRow],
     /// Stages, in their order.
     stages: &'a [StageTime],

@@ -22,6 +22,10 @@ faults! {
         "grain table {table}: is at {at:#x}, but the file ends at {limit:#x}" => hint TRUNCATED;
     GrainPlace { grain: u64, at: u64, len: u64, limit: u64 } =
         "grain {grain}: {len} bytes at {at:#x}, but the file ends at {limit:#x}" => hint TRUNCATED;
+    PartCount { max: usize } = "descriptor: no part of the disk, or more than {max}";
+    PartFile { index: usize } = "descriptor: part {index} names no file";
+    PartEnd { index: usize, end: u64, limit: u64 } =
+        "descriptor: part {index} ends at {end:#x} of its file, which ends at {limit:#x}" => hint TRUNCATED;
     GrainHead { grain: u64, at: u64, found: u64, first: u64, len: u32 } =
         "grain {grain} at {at:#x}: its head says {len} bytes from sector {found} on, which has to be {first}";
 }

@@ -1,10 +1,11 @@
-//! The descriptor: lines of text about the disk, such as the files that it consists of.
+//! The descriptor: lines of text about the disk, such as the files that it consists of. It is a
+//! part of the only file, or a file of its own.
 
 use super::corruption::Corruption;
 use super::disk::Header;
 use super::sector;
 use crate::unsupported;
-use packfs_core::{Image, Result, escaped, len_of, range_at, usize_of};
+use packfs_core::{Error, Image, Result, escaped, len_of, range_at, usize_of};
 use std::ops::Range;
 
 /// Longest descriptor: VMware writes 20 sectors.
@@ -18,8 +19,40 @@ pub(super) struct Descriptor {
     range: Range<u64>,
     kind: Option<String>,
     parent: Option<String>,
-    /// Number of files of the disk.
-    extents: usize,
+    /// Parts of the disk, in order.
+    pub(super) extents: Vec<Part>,
+}
+
+/// A part of the disk, and the file that holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) sectors: u64,
+    /// `FLAT`, `SPARSE`, and others.
+    pub(super) kind: String,
+    /// Name of the file; empty for zeros.
+    pub(super) file: String,
+    /// First sector of a flat file.
+    pub(super) first: u64,
+}
+
+impl Part {
+    /// Reads a line; `None` for any other.
+    fn parse(line: &str) -> Option<Part> {
+        let (access, rest) = line.split_once(' ')?;
+        if !["RW", "RDONLY", "NOACCESS"].contains(&access) {
+            return None;
+        }
+        let (sectors, rest) = rest.trim_start().split_once(' ')?;
+        let (kind, rest) = rest.trim_start().split_once(' ').unwrap_or((rest.trim(), ""));
+        let mut quoted = rest.split('"');
+        let (file, first) = (quoted.nth(1).unwrap_or(""), quoted.next().unwrap_or("").trim());
+        Some(Part {
+            sectors: sectors.parse().ok()?,
+            kind: kind.into(),
+            file: file.into(),
+            first: if first.is_empty() { 0 } else { first.parse().ok()? },
+        })
+    }
 }
 
 impl Descriptor {
@@ -40,6 +73,15 @@ impl Descriptor {
         Ok(Descriptor::parse(&bytes, range))
     }
 
+    /// Reads a file that is one; longer ones are cut.
+    ///
+    /// Errors: `Io`.
+    pub(super) fn read_file(image: &dyn Image) -> Result<Descriptor> {
+        let mut bytes = vec![0; usize_of(image.len().min(LEN_MAX))];
+        image.read_exact_at(0, &mut bytes)?;
+        Ok(Descriptor::parse(&bytes, 0..image.len()))
+    }
+
     fn parse(bytes: &[u8], range: Range<u64>) -> Descriptor {
         let mut descriptor = Descriptor { range, ..Descriptor::default() };
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -48,10 +90,7 @@ impl Descriptor {
             match line.split_once('=').map(|(name, value)| (name.trim(), value.trim().trim_matches('"'))) {
                 Some(("createType", value)) => descriptor.kind = Some(value.into()),
                 Some(("parentCID", value)) => descriptor.parent = Some(value.into()),
-                _ if ["RW ", "RDONLY ", "NOACCESS "].iter().any(|access| line.starts_with(access)) => {
-                    descriptor.extents = descriptor.extents.saturating_add(1);
-                }
-                _ => {}
+                _ => descriptor.extents.extend(Part::parse(&line)),
             }
         }
         descriptor
@@ -69,18 +108,30 @@ impl Descriptor {
 
     /// Refuses disks that are not all in this file.
     pub(super) fn refuse_others(&self) -> Result<()> {
-        let what = match (&self.kind, &self.parent) {
-            (Some(kind), _) if !KINDS.contains(&&**kind) => {
+        self.refuse_difference()?;
+        let what = match &self.kind {
+            Some(kind) if !KINDS.contains(&&**kind) => {
                 format!("a disk of the kind {kind}, {} are supported", KINDS.join(" and "))
             }
-            (_, Some(parent)) if !parent.eq_ignore_ascii_case("ffffffff") => {
-                format!("the difference to another disk ({parent})")
+            None => {
+                let what = "a part of a disk, whose descriptor lies in another file";
+                let hint = "open the descriptor, NAME.vmdk; --device FILE adds each file that it names";
+                return Err(Error::unsupported("vmdk image", what).hint(hint));
             }
-            (None, _) => "a part of a disk, whose descriptor lies in another file".into(),
-            _ if self.extents > 1 => format!("a disk of {} files", self.extents),
+            _ if self.extents.len() > 1 => format!("a disk of {} files", self.extents.len()),
             _ => return Ok(()),
         };
         Err(unsupported("vmdk image", what))
+    }
+
+    /// Refuses the difference to another disk.
+    pub(super) fn refuse_difference(&self) -> Result<()> {
+        match &self.parent {
+            Some(parent) if !parent.eq_ignore_ascii_case("ffffffff") => {
+                Err(unsupported("vmdk image", format!("the difference to another disk ({parent})")))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -93,7 +144,7 @@ mod tests {
         let text = "# Disk DescriptorFile\nversion=1\nCID=12\nparentCID=ffffffff\ncreateType=\"monolithicSparse\"\r\n\n\
             RW 2048 SPARSE \"a.vmdk\"\n#DDB\nddb.adapterType = \"ide\"\n\0\0";
         let one = Descriptor::parse(text.as_bytes(), 512..1024);
-        assert_eq!((one.kind(), one.extents), (Some("monolithicSparse"), 1));
+        assert_eq!((one.kind(), one.extents.len()), (Some("monolithicSparse"), 1));
         one.refuse_others().unwrap();
         let spaced = text.replace("createType=", "createType = ");
         assert_eq!(Descriptor::parse(spaced.as_bytes(), 512..1024).kind(), Some("monolithicSparse"));

@@ -1,5 +1,5 @@
-//! VMDK, the disks of VMware, as far as they are one file with a map of grains: monolithic sparse,
-//! and stream-optimized as in OVA.
+//! VMDK, the disks of VMware: one file with a map of grains (monolithic sparse, and
+//! stream-optimized as in OVA), or a descriptor that names the files of the disk.
 //!
 //! Two levels of tables lead to grains. Those of stream-optimized disks are compressed, each behind
 //! a head with its length; their directory is named by a footer.
@@ -7,6 +7,7 @@
 mod corruption;
 mod descriptor;
 mod disk;
+mod split;
 
 use crate::table::{Table, each_block};
 use crate::volume::{DiskVolume, Map, Place, Visit};
@@ -15,9 +16,12 @@ use corruption::Corruption;
 use descriptor::Descriptor;
 use disk::*;
 use packfs_codec::{Algorithm, BlockRef, DecodedLen};
-use packfs_core::{Image, Result, len_of, range_at, u32_of};
+use packfs_core::{Error, Image, Result, len_of, range_at, u32_of};
 use packfs_format::check::Report;
-use packfs_format::{FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
+use packfs_format::{
+    FactValue, Facts, Format, FormatInfo, Magic, OpenOption, Opening, PackFormat, PackSettings, Volume,
+};
+use split::Split;
 use std::mem::size_of;
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,14 +35,22 @@ const TABLE_ROWS_MAX: u32 = 512;
 /// Most tables that a directory names, as in QEMU.
 const DIRECTORY_ROWS_MAX: u64 = 32 << 20;
 
+/// Start of a descriptor that is a file of its own.
+const TEXT: &[u8] = b"# Disk DescriptorFile";
+
 static MAGICS: [Magic; 1] = [Magic { bytes: &MAGIC, at: 0 }];
 
 /// Disks of VMware.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vmdk;
 
-static INFO: FormatInfo =
-    FormatInfo { name: "vmdk", extensions: &["vmdk"], magics: &MAGICS, ..FormatInfo::EMPTY };
+static INFO: FormatInfo = FormatInfo {
+    name: "vmdk",
+    extensions: &["vmdk"],
+    magics: &MAGICS,
+    opens_with: &[OpenOption::Devices, OpenOption::Backing],
+    ..FormatInfo::EMPTY
+};
 
 impl Format for Vmdk {
     fn info(&self) -> &'static FormatInfo {
@@ -46,12 +58,25 @@ impl Format for Vmdk {
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {
-        let mut magic = [0; 4];
-        Ok(image.read_at(0, &mut magic)? == magic.len() && magic == MAGIC)
+        let mut magic = [0; MAGIC.len()];
+        let is_one_file = image.read_at(0, &mut magic)? == magic.len() && magic == MAGIC;
+        Ok(is_one_file || is_descriptor(image)?)
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
+        self.open_with(image, Opening::default())
+    }
+
+    fn open_with(&self, image: Arc<dyn Image>, opening: Opening) -> Result<Box<dyn Volume>> {
         let name = image.name();
+        let files: Vec<_> = opening.devices.into_iter().chain(opening.backing).collect();
+        if is_descriptor(&*image)? {
+            let map = Split::read(&image, files).map_err(|error| error.at(name))?;
+            return Ok(Box::new(DiskVolume::new(image, map)));
+        }
+        if !files.is_empty() {
+            return Err(Error::usage(format!("{name} is the whole disk, but further files are given")));
+        }
         let map = Grains::read(&image).map_err(|error| error.at(name))?;
         Ok(Box::new(DiskVolume::new(image, map)))
     }
@@ -59,6 +84,11 @@ impl Format for Vmdk {
     fn packer(&self, _settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
         not_written("vmdk", "qemu-img convert -O vmdk")
     }
+}
+
+fn is_descriptor(image: &dyn Image) -> Result<bool> {
+    let mut text = [0; TEXT.len()];
+    Ok(image.read_at(0, &mut text)? == text.len() && text == *TEXT)
 }
 
 /// The map of an image.
@@ -82,10 +112,18 @@ impl Grains {
     ///
     /// Errors: `Corrupt`, `Unsupported` for disks of several files, `Io`.
     fn read(image: &Arc<dyn Image>) -> Result<Grains> {
+        let grains = Grains::read_part(image)?;
+        grains.descriptor.refuse_others()?;
+        Ok(grains)
+    }
+
+    /// Reads the same of a file that may be a part of the disk.
+    ///
+    /// Errors: as [`Grains::read`].
+    fn read_part(image: &Arc<dyn Image>) -> Result<Grains> {
         let limit = image.len();
         let mut header = header_at(&**image, 0)?;
         let descriptor = Descriptor::read(&**image, &header)?;
-        descriptor.refuse_others()?;
         let has_footer = header.gd_offset.get() == GD_AT_END;
         if has_footer {
             let at = limit.checked_sub(2 * SECTOR_LEN).filter(|at| *at > 0);

@@ -35,6 +35,7 @@ pub struct Composefs;
 /// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "composefs",
+    is_dense: true,
     extensions: &["cfs"],
     opens_with: &[OpenOption::Objects],
     ..FormatInfo::EMPTY

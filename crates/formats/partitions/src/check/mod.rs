@@ -3,7 +3,7 @@
 
 use crate::corruption::Corruption;
 use crate::gpt;
-use crate::table::TableKind;
+use crate::table::{Partition, TableKind};
 use crate::volume::PartitionsVolume;
 use packfs_core::Result;
 use packfs_format::Finding;
@@ -12,24 +12,34 @@ use packfs_format::check::Report;
 impl PartitionsVolume {
     /// See [`packfs_format::Volume::check`].
     pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        let mut report = Report::new("partition table", found);
+        self.table_faults().into_iter().for_each(&mut *found);
+        self.check_second_copy(&mut Report::new("partition table", found))
+    }
+
+    /// See [`packfs_format::Volume::known_faults`].
+    pub(crate) fn table_faults(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut add = |finding| findings.push(finding);
+        let mut report = Report::new("partition table", &mut add);
         for fault in &self.table.faults {
-            tell(&mut report, "table", *fault);
+            report.error("table", *fault);
         }
-        self.check_second_copy(&mut report)?;
+        if matches!(self.table.kind, TableKind::Gpt { is_backup: true, .. }) {
+            report.warn("table", "the first copy is damaged, so the second is used");
+        }
+        if self.table.ignores_gpt {
+            let what = "the MBR is read; a GPT is there, too, but the MBR has no entry of type 0xee for it";
+            report.warn("table", format_args!("{what}; --partition-table gpt reads it"));
+        }
         self.check_places(&mut report);
-        Ok(())
+        findings
     }
 
     /// Checks the second copy, which readers of a sound first copy do not look at until they need
     /// it.
     fn check_second_copy(&self, report: &mut Report<'_>) -> Result<()> {
-        let TableKind::Gpt { alternate_lba, is_backup, .. } = self.table.kind else { return Ok(()) };
+        let TableKind::Gpt { alternate_lba, is_backup: false, .. } = self.table.kind else { return Ok(()) };
         let sector_len = self.table.sector_len;
-        if is_backup {
-            report.warn("table", "the first copy is damaged, so the second is used");
-            return Ok(());
-        }
         match gpt::copy(&*self.image, alternate_lba, sector_len)? {
             Err(fault) => report.warn("second copy", fault),
             Ok(second) => {
@@ -44,22 +54,32 @@ impl PartitionsVolume {
     }
 
     fn check_places(&self, report: &mut Report<'_>) {
-        let limit = self.image.len();
         let mut partitions: Vec<_> = self.table.partitions.iter().collect();
-        for partition in partitions.iter().filter(|it| it.end() > limit) {
-            let number = partition.number;
-            tell(report, &partition.file_name(), Corruption::Beyond { number, end: partition.end(), limit });
+        for partition in &partitions {
+            self.check_place(partition, report);
         }
         partitions.sort_by_key(|it| (it.start, it.number));
-        for (first, second) in partitions.iter().zip(partitions.iter().skip(1)) {
-            if first.end() > second.start {
-                let fault = Corruption::Overlap { number: second.number, other: first.number };
-                tell(report, &second.file_name(), fault);
+        let mut longest: Option<&Partition> = None;
+        for partition in partitions {
+            if let Some(other) = longest.filter(|other| other.end() > partition.start) {
+                let fault = Corruption::Overlap { number: partition.number, other: other.number };
+                report.error(&partition.file_name(), fault);
             }
+            longest = longest.filter(|other| other.end() > partition.end()).or(Some(partition));
         }
     }
-}
 
-fn tell(report: &mut Report<'_>, place: &str, fault: Corruption) {
-    report.error(place, fault);
+    fn check_place(&self, partition: &Partition, report: &mut Report<'_>) {
+        let (number, limit) = (partition.number, self.image.len());
+        if partition.end() > limit {
+            let fault = Corruption::Beyond { number, end: partition.end(), limit };
+            report.error(&partition.file_name(), fault);
+        }
+        let covers =
+            |range: &std::ops::Range<u64>| range.start < partition.end() && range.end > partition.start;
+        if let Some((range, what)) = self.table.structures.iter().find(|(range, _)| covers(range)) {
+            let fault = Corruption::Covers { number, what, at: range.start };
+            report.error(&partition.file_name(), fault);
+        }
+    }
 }

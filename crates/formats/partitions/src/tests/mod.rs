@@ -8,7 +8,7 @@ use crate::Partitions;
 use crate::disk::*;
 use crate::volume::PartitionsVolume;
 use packfs_core::Result;
-use packfs_format::{Finding, Format, InodeId, Volume};
+use packfs_format::{Finding, Format, InodeId, PartitionTable, Volume};
 use packfs_testkit::{BytesImage, read_all};
 use std::sync::Arc;
 use zerocopy::{FromZeros, IntoBytes};
@@ -76,7 +76,11 @@ impl Disk {
     }
 
     fn open(&self) -> Result<PartitionsVolume> {
-        PartitionsVolume::open(Arc::new(BytesImage(self.bytes.clone())))
+        self.open_as(None)
+    }
+
+    fn open_as(&self, wanted: Option<PartitionTable>) -> Result<PartitionsVolume> {
+        PartitionsVolume::open(Arc::new(BytesImage(self.bytes.clone())), wanted)
     }
 
     fn read_all(&self) -> Result<()> {
@@ -85,7 +89,12 @@ impl Disk {
 
     /// Name, start and length of each partition.
     fn partitions(&self) -> Vec<(String, u64, u64)> {
-        let volume = self.open().unwrap();
+        self.partitions_as(None)
+    }
+
+    /// The same of the table of this kind.
+    fn partitions_as(&self, wanted: Option<PartitionTable>) -> Vec<(String, u64, u64)> {
+        let volume = self.open_as(wanted).unwrap();
         volume.table.partitions.iter().map(|it| (it.file_name(), it.start, it.len)).collect()
     }
 

@@ -1,7 +1,9 @@
 //! Reading of sound tables.
 
 use super::*;
+use packfs_core::ErrorKind;
 use packfs_format::{Extent, ExtentFrom, FactValue, InodeKind, Severity};
+use packfs_testkit::{assert_found, assert_refused};
 use std::ops::ControlFlow;
 
 fn named(rows: &[(&str, u64, u64)]) -> Vec<(String, u64, u64)> {
@@ -101,4 +103,71 @@ fn only_check_reports_a_damaged_second_copy() {
     let mut disk = gpt();
     disk.gpt(63, 1, 61, &[entry(1, 10, 18, "other")]);
     assert!(disk.findings().iter().any(|it| it.fault.contains("are others than")));
+}
+
+#[test]
+fn a_gpt_counts_only_if_the_mbr_keeps_a_place_for_it() {
+    let (mbr, both) = (Some(PartitionTable::Mbr), Some(PartitionTable::Gpt));
+    // An old GPT below a newer MBR; an entry of its type elsewhere is none.
+    for other in [(0, 0, 0), (0xee, 2, 10)] {
+        let mut disk = gpt();
+        disk.record(0, &[(0x83, 20, 31), other]);
+        assert!(disk.probe());
+        assert_eq!(disk.partitions()[0], named(&[("p1", 20, 31)])[0]);
+        assert_eq!(disk.partitions_as(both), gpt().partitions());
+        let known = disk.open().unwrap().known_faults();
+        assert!(known.iter().any(|it| it.fault.contains("--partition-table gpt reads it")), "{known:?}");
+    }
+    // One that covers it is the protective one with another type.
+    let mut disk = gpt();
+    disk.record(0, &[(0xef, 1, 63)]);
+    assert_found(&disk.findings(), Severity::Error, "partition 1: covers the GPT header at 0x200");
+    // Without any other, the disk is a damaged one.
+    for rows in [&[][..], &[(0, 0, 0)]] {
+        let mut disk = gpt();
+        disk.record(0, rows);
+        assert!(disk.probe());
+        assert_refused(disk.open(), ErrorKind::Corrupt, "has no entry of type 0xee");
+        assert_eq!(disk.partitions_as(both), gpt().partitions());
+    }
+    assert_eq!(gpt().partitions_as(mbr), named(&[("p1", 1, 63)]));
+    assert_refused(super::mbr().open_as(both), ErrorKind::Corrupt, "no \"EFI PART\"");
+    // A hybrid without its GPT is an MBR.
+    let mut hybrid = Disk::empty(64);
+    hybrid.record(0, &[(0xee, 1, 10), (0x83, 20, 10)]);
+    assert_eq!(hybrid.partitions(), named(&[("p1", 1, 10), ("p2", 20, 10)]));
+}
+
+#[test]
+fn an_odd_entry_is_named_and_leaves_the_others() {
+    for (odd, listed, expected) in [
+        ((0x83, 0, 50), false, "partition 2: starts with sector 0"),
+        ((0x83, 30, 0), false, "partition 2: type 0x83 without sectors"),
+        ((0, 30, 5), true, "partition 2: type 0x00, which marks an unused entry, with 5 sectors"),
+        ((0x83, 99, 5), true, "partition 2: ends at 0xd000, but the disk at 0xc800"),
+        ((0x83, 5000, 5), true, "partition 2: ends at"),
+        ((0x83, 8, 20), true, "partition 2: shares sectors with partition 1"),
+        ((0x05, 5000, 5), false, "no boot record is there"),
+        ((0x05, 0, 5), false, "partition 2: starts with sector 0"),
+    ] {
+        let mut disk = Disk::empty(100);
+        disk.record(0, &[(0x83, 4, 10), odd, (0x83, 40, 5)]);
+        assert!(disk.probe(), "{expected}");
+        let names: Vec<String> = disk.partitions().into_iter().map(|it| it.0).collect();
+        let wanted: &[&str] = if listed { &["p1", "p2", "p3"] } else { &["p1", "p3"] };
+        assert_eq!(names, wanted, "{expected}");
+        assert_found(&disk.findings(), Severity::Error, expected);
+        assert_found(&disk.open().unwrap().known_faults(), Severity::Error, expected);
+    }
+    // The same of logical partitions.
+    let mut disk = mbr();
+    disk.record(60, &[(0, 1, 5)]);
+    assert_found(&disk.findings(), Severity::Error, "partition 6: type 0x00");
+    assert_eq!(disk.partitions(), mbr().partitions());
+    disk.record(60, &[(0x82, 0, 5)]);
+    assert_found(&disk.findings(), Severity::Error, "partition 6: covers the extended boot record at 0x7800");
+    // One that covers several shares sectors with each.
+    let mut disk = Disk::empty(100);
+    disk.record(0, &[(0x83, 4, 90), (0x83, 10, 5), (0x83, 40, 5)]);
+    assert_found(&disk.findings(), Severity::Error, "partition 3: shares sectors with partition 1");
 }

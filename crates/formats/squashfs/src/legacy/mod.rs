@@ -55,6 +55,7 @@ pub struct SquashfsLegacy;
 /// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "squashfs-legacy",
+    is_dense: true,
     magics: &MAGICS,
     makes: Makes::Tree,
     options: options::Options::ROWS,

@@ -57,6 +57,7 @@ pub struct Squashfs;
 /// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "squashfs",
+    is_dense: true,
     extensions: &["squashfs", "sqfs", "sqsh", "squash", "sfs", "snap", "xzm", "sb", "tcz"],
     magics: &MAGICS,
     driver: Some(LinuxDriver { name: "squashfs", mounts_files: false }),

@@ -143,9 +143,9 @@ fn read_super_block(image: &dyn Image) -> Result<(SuperBlock, u64)> {
         SQUASHFS_MAGIC_SWAP => {
             return Err(Error::unsupported(
                 "squashfs image",
-                "big-endian, which only versions before 4.0 are",
+                "big-endian version 4.0, which only vendors such as AVM (FRITZ!Box) write",
             )
-            .hint("format squashfs-legacy reads versions 1.0 to 3.1"));
+            .hint("the unsquashfs of the vendor's sources, or sasquatch FILE, unpacks it"));
         }
         found => return Err(Corruption::Magic { found }.into()),
     }

@@ -1,0 +1,167 @@
+//! Chunks of one file: what it says of each stretch of the disk.
+//!
+//! They have no index, so all of their heads are read. Invariant: a chunk that is handed out lies
+//! within the file.
+
+use super::corruption::Corruption;
+use super::disk::*;
+use super::runs::{Holds, Run, push};
+use crate::table::Table;
+use crate::unsupported;
+use packfs_core::{Image, Result, range_at};
+use std::mem::size_of;
+use std::ops::Range;
+use std::sync::Arc;
+use zerocopy::{FromZeros, IntoBytes};
+
+/// Longest block, as libsparse takes.
+const BLOCK_LEN_MAX: u32 = 64 << 20;
+/// Most chunks: one for each page of a disk of 8 GiB.
+const CHUNKS_MAX: u64 = 2 << 20;
+
+/// A file with chunks.
+pub(super) struct Part {
+    pub(super) runs: Vec<Run>,
+    /// Places of all but stored blocks.
+    pub(super) heads: Vec<Range<u64>>,
+    pub(super) disk_len: u64,
+    pub(super) block_len: u32,
+    pub(super) chunk_count: u32,
+    /// End of the last chunk in the file.
+    pub(super) end: u64,
+}
+
+impl Part {
+    /// Reads the heads of all chunks.
+    ///
+    /// Errors: `Corrupt`, `Unsupported` for another version, `Io`.
+    pub(super) fn read(image: &Arc<dyn Image>) -> Result<Part> {
+        let len = image.len();
+        let mut header = Header::new_zeroed();
+        if len < size_of::<Header>() as u64 {
+            return Err(Corruption::Short { len }.into());
+        }
+        image.read_exact_at(0, header.as_mut_bytes())?;
+        if header.magic.get() != MAGIC {
+            return Err(Corruption::Signature.into());
+        }
+        let major = header.major_version.get();
+        if major != 1 {
+            return Err(unsupported("android-sparse image", format!("version {major}, 1 is supported")));
+        }
+        let block_len = header.block_size.get();
+        if block_len == 0 || !block_len.is_multiple_of(4) || block_len > BLOCK_LEN_MAX {
+            return Err(Corruption::BlockSize { found: block_len }.into());
+        }
+        let (header_len, head_len) = (header.header_size.get(), header.chunk_header_size.get());
+        for (what, found, min) in
+            [("header", header_len, size_of::<Header>()), ("chunk header", head_len, size_of::<Chunk>())]
+        {
+            if usize::from(found) < min {
+                return Err(Corruption::HeaderSize { what, found, min: min as u64 }.into());
+            }
+        }
+        let found = u64::from(header.chunk_count.get());
+        let room = len.saturating_sub(header_len.into()).checked_div(head_len.into()).unwrap_or(0);
+        let max = room.min(CHUNKS_MAX);
+        if found > max {
+            return Err(Corruption::ChunkCount { found, max }.into());
+        }
+        let mut reader = Reader {
+            heads_of: Table::new(Arc::clone(image)),
+            limit: len,
+            runs: Vec::new(),
+            heads: Vec::new(),
+            at: header_len.into(),
+            block: 0,
+            header,
+        };
+        reader.heads.push(0..header_len.into());
+        for index in 0..header.chunk_count.get() {
+            reader.chunk(index)?;
+        }
+        let total = u64::from(header.block_count.get());
+        if reader.block != total {
+            return Err(Corruption::BlockCount { found: total, blocks: reader.block }.into());
+        }
+        let disk_len = total.saturating_mul(block_len.into());
+        let (runs, heads, end) = (reader.runs, reader.heads, reader.at);
+        Ok(Part { runs, heads, disk_len, block_len, chunk_count: header.chunk_count.get(), end })
+    }
+
+    /// Returns the stretch of the disk from the first byte to the last that the file says something
+    /// of; `None` if it leaves all out.
+    pub(super) fn said(&self) -> Option<Range<u64>> {
+        let is_said = |run: &Run| run.holds != Holds::Skipped;
+        let first = self.runs.iter().position(is_said)?;
+        let start = first.checked_sub(1).and_then(|before| self.runs.get(before)).map_or(0, |run| run.end);
+        let last = self.runs.iter().rfind(|run| is_said(run))?;
+        Some(start..last.end)
+    }
+}
+
+/// Reading of chunks, one after the other.
+struct Reader {
+    /// Heads, some of which are mostly read together.
+    heads_of: Table,
+    /// Length of the file.
+    limit: u64,
+    header: Header,
+    runs: Vec<Run>,
+    heads: Vec<Range<u64>>,
+    /// Offset of the next chunk in the file.
+    at: u64,
+    /// First block of the disk that it describes.
+    block: u64,
+}
+
+impl Reader {
+    fn chunk(&mut self, index: u32) -> Result<()> {
+        let (at, limit) = (self.at, self.limit);
+        let head_len = u64::from(self.header.chunk_header_size.get());
+        if range_at(at, head_len).end > limit {
+            return Err(Corruption::ChunkEnd { index, at, len: head_len, limit }.into());
+        }
+        let chunk: [u8; size_of::<Chunk>()] = self.heads_of.entry(at)?;
+        let chunk: Chunk = zerocopy::transmute!(chunk);
+        let (kind, total) = (chunk.kind.get(), u64::from(chunk.total_size.get()));
+        let blocks = u64::from(chunk.block_count.get());
+        let len = blocks.saturating_mul(self.header.block_size.get().into());
+        let data_at = at.saturating_add(head_len);
+        let (data_len, is_mapped) = match kind {
+            KIND_RAW => (len, true),
+            KIND_FILL => (4, true),
+            KIND_DONT_CARE => (0, true),
+            KIND_CRC32 => (4, false),
+            _ => return Err(Corruption::ChunkKind { index, at, found: kind }.into()),
+        };
+        let wanted = head_len.saturating_add(data_len);
+        if total != wanted {
+            return Err(Corruption::ChunkLength { index, at, found: total, wanted }.into());
+        }
+        let end = at.saturating_add(total);
+        if end > limit {
+            return Err(Corruption::ChunkEnd { index, at, len: total, limit }.into());
+        }
+        let holds = match kind {
+            KIND_RAW => Holds::Stored(data_at),
+            KIND_FILL => {
+                let fill: [u8; 4] = self.heads_of.entry(data_at)?;
+                if fill == [0; 4] { Holds::Zeros } else { Holds::Fill(fill) }
+            }
+            _ => Holds::Skipped,
+        };
+        let head_end = if kind == KIND_RAW { data_at } else { end };
+        match self.heads.last_mut() {
+            Some(last) if last.end == at => last.end = head_end,
+            _ => self.heads.push(at..head_end),
+        }
+        if is_mapped && blocks > 0 {
+            let start = self.runs.last().map_or(0, |last| last.end);
+            push(&mut self.runs, start.saturating_add(len), holds);
+            self.block = self.block.saturating_add(blocks);
+        }
+        self.at = end;
+        Ok(())
+    }
+}
