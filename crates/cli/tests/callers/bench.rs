@@ -148,10 +148,8 @@ impl Bench {
         for call in calls {
             let found = match call.shows {
                 Shows::Alone | Shows::Holds(_) => None,
-                _ => match call.tool {
-                    "mksquashfs" | "unsquashfs" => peer_since(call.tool, "4.7"),
-                    tool => peer(tool),
-                },
+                _ if call.since.is_empty() => peer(call.tool),
+                _ => peer_since(call.tool, call.since),
             };
             for line in call.lines {
                 if let Err(fault) = self.hold(call, line, found.as_ref()) {
