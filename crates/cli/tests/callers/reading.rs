@@ -13,12 +13,7 @@ const fn call(
     Call { number, caller, tool, lines, since: "", shows, but: &[], differs: "" }
 }
 
-const fn unsquashfs(
-    number: u8,
-    caller: &'static str,
-    shows: Shows,
-    lines: &'static [&'static str],
-) -> Call {
+const fn unsquashfs(number: u8, caller: &'static str, shows: Shows, lines: &'static [&'static str]) -> Call {
     Call { since: SQUASHFS_TOOLS, ..call(number, caller, "unsquashfs", shows, lines) }
 }
 
@@ -31,10 +26,16 @@ const LONG: &str =
 
 /// Lines of unsquashfs.
 pub const SQUASHFS: &[Call] = &[
-    unsquashfs(36, "snapd", Files,
+    unsquashfs(
+        36,
+        "snapd",
+        Files,
         &["-data-queue 16 -frag-queue 16 -no-xattrs -no-progress -force -dest OUT a.sqfs etc/os-release"],
     ),
-    unsquashfs(36, "snapd", Text,
+    unsquashfs(
+        36,
+        "snapd",
+        Text,
         &[
             "-no-progress -dest . -lls a.sqfs",
             "-no-progress -dest . -lls a.sqfs usr/bin/tool",
@@ -43,7 +44,10 @@ pub const SQUASHFS: &[Call] = &[
         ],
     ),
     unsquashfs(36, "snapd", Parsed("(?m)^Creation or last append time (.+)$"), &["-n -stat a.sqfs"]),
-    unsquashfs(37, "snapd, deltas", Text,
+    unsquashfs(
+        37,
+        "snapd, deltas",
+        Text,
         &[
             "-da 128 -fr 128 -no-progress -pf - b.sqfs",
             "+pipe -no-progress -pf OUT b.sqfs",
@@ -52,14 +56,20 @@ pub const SQUASHFS: &[Call] = &[
     ),
     unsquashfs(38, "incus", Files, &["-f -d OUT -n -user-xattrs -da 5 -fr 5 -p 1 a.sqfs"]),
     unsquashfs(39, "distrobuilder", Files, &["-f -d OUT -n a.sqfs"]),
-    unsquashfs(40, "Apptainer", Files,
+    unsquashfs(
+        40,
+        "Apptainer",
+        Files,
         &[
             "-user-xattrs -f -d OUT a.sqfs",
             "-no-xattrs -d OUT a.sqfs usr",
             "-user-xattrs -f -d OUT a.sqfs none",
         ],
     ),
-    unsquashfs(41, "dracut, lsinitrd", Files,
+    unsquashfs(
+        41,
+        "dracut, lsinitrd",
+        Files,
         &[
             "-no-xattrs -f -d OUT a.sqfs",
             "-force -d OUT -no-progress a.sqfs etc/os-release",
@@ -73,7 +83,10 @@ pub const SQUASHFS: &[Call] = &[
     unsquashfs(44, "calamares", Text, &["-l a.sqfs"]),
     unsquashfs(45, "compiler-explorer", Parsed(LONG), &["-ll -d '' a.sqfs"]),
     unsquashfs(45, "compiler-explorer", Files, &["-f -d OUT a.sqfs", "-f -d OUT a.sqfs etc"]),
-    unsquashfs(46, "Talos, VyOS", Files,
+    unsquashfs(
+        46,
+        "Talos, VyOS",
+        Files,
         &["-no-xattrs -d OUT -f -n a.sqfs usr/bin", "-follow -dest OUT a.sqfs bin/tool"],
     ),
     unsquashfs(46, "FEX", Has("Decompressors available"), &["-help-all"]),
