@@ -387,12 +387,7 @@ impl Job {
         if !is_compressed {
             options.retain(|(name, _)| !matches!(name.as_str(), "inline-tails" | "packed-cluster" | "index"));
         }
-        let cluster = given_size(given, "-C")?.unwrap_or(4096);
-        let fits = |cluster: &u32| u64::from(*cluster) >= block && u64::from(*cluster).is_multiple_of(block);
-        let cluster = u32::try_from(cluster).ok().filter(fits).ok_or_else(|| {
-            Error::usage(format!("invalid physical clustersize {cluster}"))
-                .hint(format!("clusters are whole blocks, of {block} bytes"))
-        })?;
+        let cluster = self.cluster(block)?;
         let (seconds, offset) = (self.made_at.unwrap_or_else(now), given_number(given, "--offset")?);
         Ok(PackOptions {
             format: Some("erofs".into()),
@@ -404,6 +399,15 @@ impl Job {
             offset: u64::try_from(offset.unwrap_or(0)).unwrap_or(0),
             lossy: true,
             ..PackOptions::default()
+        })
+    }
+
+    fn cluster(&self, block: u64) -> Result<u32> {
+        let cluster = given_size(&self.given, "-C")?.unwrap_or(4096);
+        let fits = |cluster: &u32| u64::from(*cluster) >= block && u64::from(*cluster).is_multiple_of(block);
+        u32::try_from(cluster).ok().filter(fits).ok_or_else(|| {
+            Error::usage(format!("invalid physical clustersize {cluster}"))
+                .hint(format!("clusters are whole blocks, of {block} bytes"))
         })
     }
 
@@ -486,8 +490,7 @@ impl Job {
         }
     }
 
-    /// Returns the owner that an option gives to all files; the last one counts, and `--all-root` is
-    /// one.
+    /// Returns the owner that an option gives to all files. The last one counts, `--all-root`, too.
     fn owner(&self, name: &str) -> Result<Option<u32>> {
         let last = self.given.options.iter().rev().find(|(own, _)| *own == name || *own == "--all-root");
         match last {

@@ -402,7 +402,8 @@ fn with_xattrs(loaded: Loaded, file: &Path, links: bool) -> Result<Loaded> {
     })
 }
 
-/// Decodes a value as getfattr writes text: octal digits, a quote, or a backslash behind a backslash.
+/// Decodes a value as getfattr writes text: octal digits, quotes, and backslashes behind a
+/// backslash.
 fn unescaped(mut text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     while let Some((&first, rest)) = text.split_first() {

@@ -18,7 +18,7 @@ pub struct Line<'t> {
     pub extra: &'t [u8],
 }
 
-/// What a C program takes for a blank; Rust does not count the vertical tab.
+/// Returns true for a blank of C, which the vertical tab is, too.
 pub fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 0x0b
 }
