@@ -89,6 +89,11 @@ fn is_complete(stamp: &Stamp) -> bool {
     programs.all(|&program| stamp.peers.iter().any(|peer| peer.program == program && is_there(peer)))
 }
 
+/// Returns true for a program that is fetched.
+pub fn fetches(program: &str) -> bool {
+    PACKAGES.iter().any(|package| package.programs.contains(&program))
+}
+
 /// Returns a command that runs a peer without the script, for measurements.
 pub fn command(program: &str) -> Result<(Vec<OsString>, Peer)> {
     let stamp = Stamp::read().ok_or_else(|| no_peer(program))?;

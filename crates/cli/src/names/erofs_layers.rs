@@ -106,7 +106,7 @@ pub fn merged(
         return Err(Error::usage("--xattr-inode-digest is not supported with images as sources")
             .hint("packfs unpack makes a directory of any image"));
     }
-    let strips = given.last("--ovlfs-strip").is_some_and(|value| value != "0");
+    let strips = given.last("--ovlfs-strip").is_some_and(|value| value.is_empty() || value == "1");
     let marks = if strips { Marks::Applied } else { Marks::AppliedAndKept };
     let mut merge = packfs::merge(sources, image).on_conflict(OnConflict::LastWins).marks(marks).data(data);
     if let MadeAt::Seconds(seconds) = options.made_at {

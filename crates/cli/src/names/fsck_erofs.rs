@@ -213,10 +213,7 @@ fn extract(
 
 /// Takes the bits of the umask from all permissions.
 fn masked(loaded: LoadedVolume) -> Result<LoadedVolume> {
-    // Nothing else of this process creates files yet.
-    let mask = rustix::process::umask(rustix::fs::Mode::empty());
-    rustix::process::umask(mask);
-    let kept = !u16::try_from(mask.bits()).unwrap_or(0);
+    let kept = selected::kept_by_umask();
     selected::selected(loaded, |_, node, edit| {
         if !matches!(node.kind, NodeKind::Symlink(_)) {
             edit.meta.mode &= kept;

@@ -27,12 +27,21 @@ pub enum Kind {
 ///
 /// Errors: `Usage`.
 pub fn regex(text: &[u8]) -> Result<Regex> {
-    let shown = String::from_utf8_lossy(text);
-    let built = RegexBuilder::new(&shown).unicode(false).size_limit(1 << 22).build();
+    let shown = match std::str::from_utf8(text) {
+        Ok(text) => text.to_owned(),
+        // Bytes that are no text.
+        Err(_) => text.iter().map(byte_of_regex).collect(),
+    };
+    let mut builder = RegexBuilder::new(&shown);
+    let built = builder.unicode(false).dot_matches_new_line(true).size_limit(1 << 22).build();
     built.map_err(|fault| {
         let why = fault.to_string();
         Error::usage(format!("invalid regular expression {shown:?}: {}", packfs::last_line(&why)))
     })
+}
+
+fn byte_of_regex(byte: &u8) -> String {
+    if byte.is_ascii() { char::from(*byte).to_string() } else { format!("\\x{byte:02x}") }
 }
 
 impl Pattern {

@@ -2,7 +2,7 @@
 
 use super::erofs_layers::{self, Archive};
 use super::globs::regex;
-use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
+use super::parse::{Given, Row, Style, Takes, acts, ignored, number, parse, refused, sized};
 use super::teller::{Form, Teller};
 use super::{block_list, digests, hints, sources, trees, usage, when};
 use crate::out::Outcome;
@@ -67,11 +67,14 @@ const ROWS: &[Row] = &[
     acts("--workers", Takes::One),
     acts("--xattr-inode-digest", Takes::Attached),
     acts("--xattr-prefix", Takes::One),
-    ignored("--async-queue-limit --dsunit --max-extent-bytes --product-out --root-xattr-isize", Takes::One),
+    ignored(
+        "--async-queue-limit --dsunit --max-extent-bytes --root-xattr-isize --zfeature-bits",
+        Takes::Number,
+    ),
+    ignored("--product-out --sort", Takes::One),
     acts("--ungzip --unxz", Takes::Attached),
     acts("--clean", Takes::Attached),
     ignored("--zD --MZ", Takes::Attached),
-    ignored("--sort --zfeature-bits", Takes::One),
     acts("--block-list-file", Takes::One),
     refused("--gzinfo", Takes::Attached, "packfs pack reads gzip archives itself"),
     refused("--incremental", Takes::Attached, BASE),
@@ -121,27 +124,42 @@ struct Job {
     given: Given,
     image: PathBuf,
     sources: Vec<PathBuf>,
+    /// Time of the image, if one is given.
     made_at: Option<i64>,
-    epoch: Option<i64>,
+    times: Times,
 }
 
-/// Returns a number in decimal, octal or hexadecimal digits, as strtol reads it.
-fn number(name: &str, text: &str) -> Result<i64> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, text),
-    };
-    let parsed = match digits.strip_prefix("0x") {
-        Some(digits) => i64::from_str_radix(digits, 16),
-        None if digits.len() > 1 && digits.starts_with('0') => i64::from_str_radix(digits, 8),
-        None => digits.parse(),
-    };
-    parsed.map(|value| sign * value).map_err(|_| Error::usage(format!("{name}: {text:?} is not a number")))
+/// Times of files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Times {
+    /// Their own.
+    Kept,
+    /// Their own, if it is not later than that of the image.
+    Clamped,
+    /// That of the image.
+    Fixed,
 }
 
 fn given_number(given: &Given, name: &str) -> Result<Option<i64>> {
     given.text(name)?.map(|text| number(name, text)).transpose()
 }
+
+fn given_size(given: &Given, name: &str) -> Result<Option<i64>> {
+    given.text(name)?.map(|text| sized(name, text)).transpose()
+}
+
+/// A compressor: its name, the codec of packfs, the default level, and the highest level and
+/// dictionary that it takes.
+struct Compressor(&'static str, &'static str, i64, Option<i64>, Option<i64>);
+
+const COMPRESSORS: [Compressor; 6] = [
+    Compressor("lz4", "lz4", 0, None, None),
+    Compressor("lz4hc", "lz4", 9, Some(12), None),
+    Compressor("lzma", "lzma", 6, Some(109), Some(8 << 20)),
+    Compressor("deflate", "deflate", 1, Some(9), Some(32 << 10)),
+    Compressor("libdeflate", "deflate", 1, Some(12), None),
+    Compressor("zstd", "zstd", 3, Some(22), Some(1 << 20)),
+];
 
 /// Returns a codec of `-z` as one of packfs: `lz4hc,12`, `zstd,level=3,dictsize=65536`.
 ///
@@ -151,30 +169,31 @@ fn codec(text: &str) -> Result<String> {
     let first = text.split(':').next().unwrap_or_default();
     let mut words = first.split(',');
     let typed = words.next().unwrap_or_default();
-    let (name, default): (_, Option<i64>) = match typed {
-        "lz4" => ("lz4", None),
-        "lz4hc" => ("lz4hc", Some(9)),
-        "lzma" => ("lzma", Some(6)),
-        "deflate" | "libdeflate" => ("deflate", Some(1)),
-        "zstd" => ("zstd", Some(3)),
-        other => {
-            return Err(Error::usage(format!("compressor \"{other}\" is not supported"))
-                .hint("lz4, lz4hc, lzma, deflate, libdeflate and zstd are"));
-        }
+    let found = COMPRESSORS.iter().find(|row| row.0 == typed);
+    let &Compressor(_, name, default, level_max, dict_max) = found.ok_or_else(|| {
+        Error::usage(format!("compressor \"{typed}\" is not supported"))
+            .hint("lz4, lz4hc, lzma, deflate, libdeflate and zstd are")
+    })?;
+    let name = if typed == "lz4hc" { typed } else { name };
+    let bounded = |key: &str, text: &str, most: Option<i64>| {
+        let value = number("-z", text)?;
+        most.filter(|most| (0..=*most).contains(&value)).map(|_| value).ok_or_else(|| match most {
+            Some(most) => Error::usage(format!("-z{typed}: {key} {value} is not in 0 to {most}")),
+            None => Error::usage(format!("-z: {typed} has no option {key}")),
+        })
     };
     let (mut level, mut dict) = (default, None);
     for word in words {
-        match word.split_once('=') {
-            None => level = Some(number("-z", word)?),
-            Some(("level", value)) => level = Some(number("-z", value)?),
-            Some(("dictsize", value)) => dict = Some(number("-z", value)?),
-            Some(("lc" | "lp" | "pb", _)) => {}
-            Some((key, _)) => return Err(Error::usage(format!("-z: {name} has no option {key}"))),
+        match word.split_once('=').unwrap_or(("level", word)) {
+            ("level", value) => level = bounded("level", value, level_max)?,
+            ("dictsize", value) => dict = Some(bounded("dictsize", value, dict_max)?),
+            ("lc" | "lp" | "pb", _) if typed == "lzma" => {}
+            (key, _) => return Err(Error::usage(format!("-z: {typed} has no option {key}"))),
         }
     }
     let mut spec = name.to_owned();
-    let is_extreme = name == "lzma" && level.is_some_and(|level| level >= 100);
-    if let Some(level) = level.filter(|_| name != "lz4") {
+    let is_extreme = name == "lzma" && level >= 100;
+    if name != "lz4" {
         let level = if is_extreme { level - 100 } else { level };
         spec += &format!(":{}", if name == "zstd" && level == 0 { 3 } else { level });
     }
@@ -195,7 +214,6 @@ fn extended(given: &Given, options: &mut Vec<(String, String)>) -> Result<()> {
     let words: Vec<String> = given
         .all("-E")
         .flat_map(|list| list.to_string_lossy().split(',').map(str::to_owned).collect::<Vec<_>>())
-        .filter(|word| !word.is_empty())
         .collect();
     let (mut fragments, mut inline) = ("off", false);
     for word in &words {
@@ -205,6 +223,9 @@ fn extended(given: &Given, options: &mut Vec<(String, String)>) -> Result<()> {
         };
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let on = if is_off { "off" } else { "on" };
+        if word.contains('=') && !matches!(name, "fragments" | "all-fragments" | "fragdedupe") {
+            return Err(Error::usage(format!("-E: {name} has no value")));
+        }
         match name {
             "fragments" if is_off => fragments = "off",
             "fragments" if fragments != "all" => fragments = "tails",
@@ -225,13 +246,11 @@ fn extended(given: &Given, options: &mut Vec<(String, String)>) -> Result<()> {
             | "force-inode-extended"
             | "force-inode-blockmap"
             | "fragdedupe"
-            | "plain"
-            | "nozid"
-            | "xattr-prefixes" => {}
+            | "plain-xattr-prefixes" => {}
             other => return Err(Error::usage(format!("unknown extended option {other}"))),
         }
         if matches!(name, "fragments" | "all-fragments") && !value.is_empty() {
-            set("packed-cluster", &number("-E fragments", value)?.to_string());
+            set("packed-cluster", &sized("-E fragments", value)?.to_string());
         }
     }
     set("fragments", fragments);
@@ -253,12 +272,26 @@ impl Job {
             return Err(Error::usage("missing argument: SOURCE(s)"));
         }
         let made_at = given_number(&given, "-T")?;
-        let epoch = when::source_date_epoch()?.filter(|_| made_at.is_none());
-        Ok(Job { given, image, sources, made_at, epoch })
+        // The variable counts before all options.
+        let epoch = when::source_date_epoch()?;
+        let is_all = given.switched("--all-time", "--mkfs-time", made_at.is_some());
+        let times = match epoch {
+            Some(_) => Times::Clamped,
+            None if is_all => Times::Fixed,
+            None => Times::Kept,
+        };
+        Ok(Job { given, image, sources, made_at: epoch.or(made_at), times })
     }
 
     fn run(&self) -> Outcome {
-        let verbosity = self.given.number::<u8>("-d")?.unwrap_or(2);
+        if let Some(mode) = self.given.text("--clean")?.filter(|mode| !matches!(*mode, "" | "data" | "rvsp"))
+        {
+            number("--clean", mode)?;
+        }
+        let verbosity = given_number(&self.given, "-d")?.unwrap_or(2);
+        if !(0..=9).contains(&verbosity) {
+            return Err(Error::usage(format!("invalid debug level {verbosity}")));
+        }
         let is_quiet = self.given.has("--quiet") || verbosity == 0;
         let teller = Teller::new(if is_quiet { Form::Silent } else { Form::Bar });
         let result = self.packed(&teller);
@@ -304,7 +337,7 @@ impl Job {
     }
 
     fn block(&self) -> Result<u64> {
-        let block = given_number(&self.given, "-b")?.unwrap_or(4096);
+        let block = given_size(&self.given, "-b")?.unwrap_or(4096);
         let fits =
             u64::try_from(block).ok().filter(|block| (512..=4096).contains(block) && block.is_power_of_two());
         fits.ok_or_else(|| {
@@ -331,6 +364,9 @@ impl Job {
             Some(uuid) => set("uuid", uuid.to_owned()),
         }
         if let Some(chunk) = given_number(given, "--chunksize")? {
+            if u64::try_from(chunk).is_ok_and(|chunk| chunk < block) {
+                return Err(Error::usage(format!("chunksize {chunk} must be larger than block size")));
+            }
             set("chunks", chunk.to_string());
         }
         if let Some(device) = given.text("--blobdev")? {
@@ -346,9 +382,12 @@ impl Job {
                 return Err(Error::usage(format!("-m{metabox}: metadata have the first compressor of -z"))
                     .hint("name the compressor of metadata first, and others by --compress-hints"));
             }
-            set("metabox", number("-m", size)?.to_string());
+            set("metabox", sized("-m", size)?.to_string());
         }
-        let prefixes: Vec<&str> = given.all("--xattr-prefix").filter_map(|text| text.to_str()).collect();
+        let is_longer = |prefix: &&str| prefix.split_once('.').is_some_and(|(_, rest)| !rest.is_empty());
+        // A namespace alone is no prefix more than the format has.
+        let prefixes = given.all("--xattr-prefix").filter_map(|text| text.to_str()).filter(is_longer);
+        let prefixes: Vec<&str> = prefixes.collect();
         if !prefixes.is_empty() {
             set("prefixes", prefixes.join("+"));
         }
@@ -360,14 +399,8 @@ impl Job {
         if !is_compressed {
             options.retain(|(name, _)| !matches!(name.as_str(), "inline-tails" | "packed-cluster" | "index"));
         }
-        let cluster = given_number(given, "-C")?.unwrap_or(4096);
-        let fits = |cluster: &u32| u64::from(*cluster) >= block && u64::from(*cluster).is_multiple_of(block);
-        let cluster = u32::try_from(cluster).ok().filter(fits).ok_or_else(|| {
-            Error::usage(format!("invalid physical clustersize {cluster}"))
-                .hint(format!("clusters are whole blocks, of {block} bytes"))
-        })?;
-        let (seconds, offset) =
-            (self.made_at.or(self.epoch).unwrap_or_else(now), given_number(given, "--offset")?);
+        let cluster = self.cluster(block)?;
+        let (seconds, offset) = (self.made_at.unwrap_or_else(now), given_number(given, "--offset")?);
         Ok(PackOptions {
             format: Some("erofs".into()),
             codec: Some(given.text("-z")?.map_or(Ok("none".to_owned()), codec)?),
@@ -378,6 +411,15 @@ impl Job {
             offset: u64::try_from(offset.unwrap_or(0)).unwrap_or(0),
             lossy: true,
             ..PackOptions::default()
+        })
+    }
+
+    fn cluster(&self, block: u64) -> Result<u32> {
+        let cluster = given_size(&self.given, "-C")?.unwrap_or(4096);
+        let fits = |cluster: &u32| u64::from(*cluster) >= block && u64::from(*cluster).is_multiple_of(block);
+        u32::try_from(cluster).ok().filter(fits).ok_or_else(|| {
+            Error::usage(format!("invalid physical clustersize {cluster}"))
+                .hint(format!("clusters are whole blocks, of {block} bytes"))
         })
     }
 
@@ -415,7 +457,7 @@ impl Job {
                 Err(Error::usage(format!("unexpected argument: {:?}", self.sources[1])))
             }
             Some("f" | "full" | "headerball") => Ok(Mode::Archive),
-            Some("i" | "index") => Ok(Mode::Index),
+            Some("0" | "i" | "index") => Ok(Mode::Index),
             Some(other) => {
                 Err(Error::usage(format!("--tar={other} is not supported; f, i, and headerball are")))
             }
@@ -460,11 +502,33 @@ impl Job {
         }
     }
 
-    /// Returns the metadata of directories that an archive does not describe.
-    fn implied(&self) -> Implied {
-        let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-        let mtime = Timestamp::from_seconds(self.made_at.or(self.epoch).unwrap_or_else(now));
-        Implied { mode: 0o777, owner: Owner { uid, gid }, mtime: Some(mtime) }
+    /// Returns the owner that an option gives to all files. The last one counts, `--all-root`, too.
+    fn owner(&self, name: &str) -> Result<Option<u32>> {
+        let last = self.given.options.iter().rev().find(|(own, _)| *own == name || *own == "--all-root");
+        match last {
+            Some((own, value)) if *own == name => {
+                let text = value.to_string_lossy();
+                let wrong = || Error::usage(format!("{name}: invalid id {text:?}"));
+                let id = u32::try_from(number(name, &text)?).ok().filter(|id| *id != u32::MAX);
+                id.map(Some).ok_or_else(wrong)
+            }
+            last => Ok(last.map(|_| 0)),
+        }
+    }
+
+    /// Returns what is added to ids, in 32 bits.
+    fn offset(&self, name: &str) -> Result<u32> {
+        Ok(given_number(&self.given, name)?.unwrap_or(0) as u32)
+    }
+
+    /// Returns the metadata of directories that an archive does not describe, whose owners stay
+    /// where others are moved.
+    fn implied(&self) -> Result<Implied> {
+        let own = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        let uid = own.0.wrapping_sub(self.offset("--uid-offset")?);
+        let gid = own.1.wrapping_sub(self.offset("--gid-offset")?);
+        let mtime = Timestamp::from_seconds(self.made_at.unwrap_or_else(now));
+        Ok(Implied { mode: 0o777, owner: Owner { uid, gid }, mtime: Some(mtime) })
     }
 
     fn loaded(&self, source: Source, teller: &Teller) -> Result<Loaded> {
@@ -472,8 +536,8 @@ impl Job {
         let mut shape = Shape {
             file_contexts: sources::file_contexts(given, "--file-contexts", "--mount-point")?,
             whiteouts: Some(if given.has("--aufs") { Whiteouts::Overlayfs } else { Whiteouts::Keep }),
-            mtime_max: self.epoch.map(Timestamp::from_seconds),
-            implied: if self.mode()? == Mode::Image { Implied::default() } else { self.implied() },
+            mtime_max: self.made_at.filter(|_| self.times == Times::Clamped).map(Timestamp::from_seconds),
+            implied: if self.mode()? == Mode::Image { Implied::default() } else { self.implied()? },
             tar: TarReading {
                 headers_only: given.last("--tar").is_some_and(|mode| mode == "headerball"),
                 ..TarReading::default()
@@ -483,19 +547,10 @@ impl Job {
         if given_number(given, "-x")?.is_some_and(|tolerance| tolerance < 0) {
             shape.xattr_exclude.push("*".to_owned());
         }
-        let is_fixed = self.made_at.is_some() && !given.switched("--mkfs-time", "--all-time", false);
-        if is_fixed || given.switched("--ignore-mtime", "--preserve-mtime", false) {
-            shape.mtime = Some(Timestamp::from_seconds(self.made_at.or(self.epoch).unwrap_or_else(now)));
+        if self.times == Times::Fixed || given.switched("--ignore-mtime", "--preserve-mtime", false) {
+            shape.mtime = Some(Timestamp::from_seconds(self.made_at.unwrap_or_else(now)));
         }
-        let paths: Vec<Vec<u8>> = given
-            .all("--exclude-path")
-            .map(|path| path.as_bytes().trim_ascii().strip_prefix(b"/").unwrap_or(path.as_bytes()).to_vec())
-            .collect();
-        let regexes: Vec<Regex> =
-            given.all("--exclude-regex").map(|text| regex(text.as_bytes())).collect::<Result<_>>()?;
-        if !paths.is_empty() || !regexes.is_empty() {
-            shape.select = Some(Selection::new(move |path| is_excluded(path, &paths, &regexes)));
-        }
+        shape.select = self.excluded()?;
         if let Ok(found) = std::fs::metadata(&self.image) {
             use std::os::unix::fs::MetadataExt;
             shape.skip.push((found.dev(), found.ino()));
@@ -503,19 +558,37 @@ impl Job {
         source.load(&shape, teller)
     }
 
+    /// Returns what the options exclude from directories. Paths start at the root of the image,
+    /// without a slash: one with a slash before or behind it is that of no file.
+    fn excluded(&self) -> Result<Option<Selection>> {
+        let all = |name| self.given.all(name).map(OsStrExt::as_bytes);
+        let paths: Vec<Vec<u8>> = all("--exclude-path").map(<[u8]>::to_vec).collect();
+        let regexes: Vec<Regex> = all("--exclude-regex").map(regex).collect::<Result<_>>()?;
+        if paths.is_empty() && regexes.is_empty() {
+            return Ok(None);
+        }
+        if self.mode()? != Mode::Image {
+            report::note("mkfs.erofs: --exclude-path and --exclude-regex have no effect on archives");
+            return Ok(None);
+        }
+        for path in paths.iter().filter(|path| path.starts_with(b"/") || path.ends_with(b"/")) {
+            let path = packfs::escaped(path);
+            report::note(format_args!("mkfs.erofs: --exclude-path={path} excludes nothing: slashes begin or end no path"));
+        }
+        Ok(Some(Selection::new(move |path| is_excluded(path, &paths, &regexes))))
+    }
+
     fn changed(&self, loaded: Loaded, teller: &Teller) -> Result<Loaded> {
         let given = &self.given;
-        let root = given.has("--all-root").then_some(0);
-        let id = |name: &str| -> Result<Option<u32>> {
-            Ok(given_number(given, name)?.and_then(|id| u32::try_from(id).ok()))
-        };
-        let (uid, gid) = (id("--force-uid")?.or(root), id("--force-gid")?.or(root));
-        let (more_uid, more_gid) = (id("--uid-offset")?.unwrap_or(0), id("--gid-offset")?.unwrap_or(0));
+        let (uid, gid) = (self.owner("--force-uid")?, self.owner("--force-gid")?);
+        let (more_uid, more_gid) = (self.offset("--uid-offset")?, self.offset("--gid-offset")?);
         let config = sources::FsConfig::of(given, "--fs-config-file", "--mount-point")?;
         let has_labels = given.has("--file-contexts");
-        let strips = given.last("--ovlfs-strip").is_some_and(|value| value != "0");
+        let strips = given.last("--ovlfs-strip").is_some_and(|value| value.is_empty() || value == "1");
         let loaded = Loaded { tree: with_origins(loaded.tree)?, ..loaded };
-        let loaded = trees::edited(loaded, !given.has("--hard-dereference"), |path, node, edit| {
+        // Links of archives stay.
+        let has_links = !given.has("--hard-dereference") || self.mode()? != Mode::Image;
+        let loaded = trees::edited(loaded, has_links, |path, node, edit| {
             config.apply(path, edit);
             let owner = &mut edit.meta.owner;
             owner.uid = uid.unwrap_or(owner.uid).wrapping_add(more_uid);

@@ -31,6 +31,7 @@ mod mkzftree;
 mod moves;
 mod ng_diff;
 mod ng_glob;
+mod ng_list;
 mod ng_pack;
 mod ng_read;
 mod ng_sort;

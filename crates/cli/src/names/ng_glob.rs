@@ -2,8 +2,8 @@
 //! `glob PATH MODE UID GID [OPTIONS] DIRECTORY`.
 
 use super::globs::matches_path;
-use super::pseudo::{Defaults, host_entry, quoted};
-use packfs::source::ModeChange;
+use super::ng_words::{self, trimmed, word};
+use super::pseudo::{self, Defaults, host_entry};
 use packfs::{Error, ImagePath, Meta, Name, Result, ResultExt, Timestamp};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -19,16 +19,20 @@ const DEPTH_MAX: usize = 512;
 pub struct Directories(BTreeSet<ImagePath>);
 
 impl Directories {
-    /// Adds the directories above an entry.
-    pub fn add_parents(&mut self, path: &ImagePath) {
-        let mut at = path.clone();
-        while at.pop() && self.0.insert(at.clone()) {}
+    /// Adds the directories above an entry; returns the lines of the new ones, which have the
+    /// defaults.
+    pub fn add_parents(&mut self, path: &ImagePath, defaults: Meta) -> Vec<Vec<u8>> {
+        let (mut at, mut lines) = (path.clone(), Vec::new());
+        while at.pop() && !at.is_root() && self.0.insert(at.clone()) {
+            lines.push(pseudo::line("dir", &at, defaults));
+        }
+        lines.reverse();
+        lines
     }
 
-    /// Adds a directory, and those above it.
+    /// Adds a directory.
     pub fn add(&mut self, path: &ImagePath) {
         self.0.insert(path.clone());
-        self.add_parents(path);
     }
 }
 
@@ -36,7 +40,7 @@ impl Directories {
 #[derive(Default)]
 struct Line {
     place: ImagePath,
-    mode: Option<ModeChange>,
+    mode: Option<u16>,
     uid: Option<u32>,
     gid: Option<u32>,
     /// Letters of the types that are taken; empty for all.
@@ -46,6 +50,8 @@ struct Line {
     is_of_paths: bool,
     is_flat: bool,
     keeps_time: bool,
+    mtime: Timestamp,
+    is_bound: bool,
     device: Option<u64>,
 }
 
@@ -61,52 +67,41 @@ enum Choice {
 /// Returns the entries of a line; its directory is below `base`. Adds their directories to `made`.
 ///
 /// Errors: `Usage`; `Io` for the directory.
-pub fn entries(words: &[Vec<u8>], base: &Path, made: &mut Directories) -> Result<Vec<Vec<u8>>> {
-    let wrong = || Error::usage("glob PATH MODE UID GID [OPTIONS] [DIRECTORY] is allowed");
-    let [_, place, mode, uid, gid, rest @ ..] = words else { return Err(wrong()) };
-    let text = |word: &Vec<u8>| String::from_utf8_lossy(word).into_owned();
-    let id = |word: &Vec<u8>| match &word[..] {
-        b"*" => Ok(None),
-        _ => text(word).parse().map(Some).map_err(|_| wrong()),
+pub fn entries(
+    typed: &ng_words::Line<'_>,
+    base: &Path,
+    made: &mut Directories,
+    defaults: Meta,
+) -> Result<Vec<Vec<u8>>> {
+    let mut line = Line {
+        place: typed.path.clone(),
+        mode: typed.mode,
+        uid: typed.uid,
+        gid: typed.gid,
+        mtime: defaults.mtime,
+        ..Line::default()
     };
-    let mode = if mode == b"*" { None } else { Some(text(mode).parse()?) };
-    let mut line =
-        Line { place: ImagePath::parse(place)?, mode, uid: id(uid)?, gid: id(gid)?, ..Line::default() };
-    let (mut words, mut directory, mut is_bound) = (rest.iter(), None, false);
-    while let Some(word) = words.next() {
-        let mut value = || words.next().cloned().ok_or_else(wrong);
-        match &word[..] {
-            b"-type" => line.types.push(letter(&value()?)?),
-            b"-name" => line.pattern = Some(value()?),
-            b"-path" => (line.pattern, line.is_of_paths) = (Some(value()?), true),
-            b"-nonrecursive" => line.is_flat = true,
-            b"-keeptime" => line.keeps_time = true,
-            b"-xdev" | b"-mount" => is_bound = true,
-            b"--" => {
-                directory = Some(value()?);
-                break;
-            }
-            other if other.starts_with(b"-") => {
-                return Err(Error::usage(format!("glob has no option \"{}\"", packfs::escaped(other))));
-            }
-            _ => {
-                directory = Some(word.clone());
-                break;
-            }
-        }
-    }
-    if words.next().is_some() {
-        return Err(wrong());
-    }
-    let directory = base.join(OsStr::from_bytes(&directory.unwrap_or_default()));
-    line.device = directory.metadata().ok().filter(|_| is_bound).map(|found| found.dev());
+    let directory = line.options(typed.extra)?;
+    let directory = base.join(OsStr::from_bytes(directory));
+    line.device = directory.metadata().ok().filter(|_| line.is_bound).map(|found| found.dev());
     let mut found = Vec::new();
-    if !line.place.is_root() {
-        made.add(&line.place);
-        found.push([&b"dir "[..], &quoted(line.place.as_bytes())].concat());
+    if made.0.insert(line.place.clone()) && !line.place.is_root() {
+        found.extend(made.add_parents(&line.place, defaults));
+        found.push(pseudo::line("dir", &line.place, defaults));
     }
     line.below(&directory, &line.place, &mut found, made)?;
     Ok(found)
+}
+
+/// Splits off a pattern, which may be in quotes of either kind, without escapes.
+fn pattern(text: &[u8]) -> (&[u8], &[u8]) {
+    match text {
+        [quote @ (b'"' | b'\''), rest @ ..] => {
+            let end = rest.iter().position(|byte| byte == quote);
+            end.map_or((rest, &[][..]), |end| (&rest[..end], &rest[end + 1..]))
+        }
+        _ => word(text),
+    }
 }
 
 /// Returns the letter of a type.
@@ -119,6 +114,43 @@ fn letter(word: &[u8]) -> Result<u8> {
 }
 
 impl Line {
+    /// Reads options; returns the directory behind them.
+    fn options<'t>(&mut self, mut rest: &'t [u8]) -> Result<&'t [u8]> {
+        loop {
+            let (option, behind) = word(rest);
+            if !option.starts_with(b"-") {
+                return Ok(rest);
+            }
+            let behind = trimmed(behind);
+            rest = match option {
+                b"-type" => {
+                    let (typed, rest) = word(behind);
+                    self.types.push(letter(typed)?);
+                    trimmed(rest)
+                }
+                b"-name" | b"-path" => {
+                    let (pattern, rest) = pattern(behind);
+                    (self.pattern, self.is_of_paths) =
+                        (Some(pattern.to_vec()), self.is_of_paths || option == b"-path");
+                    trimmed(rest)
+                }
+                b"--" => return Ok(behind),
+                _ => {
+                    match option {
+                        b"-nonrecursive" => self.is_flat = true,
+                        b"-keeptime" => self.keeps_time = true,
+                        b"-xdev" | b"-mount" => self.is_bound = true,
+                        _ => {
+                            let option = packfs::escaped(option);
+                            return Err(Error::usage(format!("glob has no option \"{option}\"")));
+                        }
+                    }
+                    behind
+                }
+            }
+        }
+    }
+
     fn below(
         &self,
         directory: &Path,
@@ -182,12 +214,12 @@ impl Line {
     }
 
     fn entry(&self, path: &ImagePath, host: &Path) -> Result<Vec<u8>> {
-        let meta = |meta: Meta, is_dir: bool, _| {
+        let meta = |meta: Meta, _, _| {
             let mut meta = meta;
-            meta.mode = self.mode.as_ref().map_or(meta.mode, |change| change.apply(meta.mode, is_dir));
+            meta.mode = self.mode.unwrap_or(meta.mode);
             meta.owner.uid = self.uid.unwrap_or(meta.owner.uid);
             meta.owner.gid = self.gid.unwrap_or(meta.owner.gid);
-            meta.mtime = if self.keeps_time { meta.mtime } else { Timestamp::from_seconds(0) };
+            meta.mtime = if self.keeps_time { meta.mtime } else { self.mtime };
             meta
         };
         host_entry(path, host, &Defaults { now: 0, meta: &meta })

@@ -1,19 +1,17 @@
 //! gensquashfs and tar2sqfs of squashfs-tools-ng 1.3.
 
 use super::globs;
-use super::ng_words::words;
-use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, size};
-use super::pseudo::quoted;
+use super::parse::{Given, Row, Style, Takes, acts, ignored, number, parse, size};
 use super::squash::xattr;
 use super::teller::{Form, Teller};
-use super::{ng_glob, ng_sort, trees, usage};
 use crate::out::{Outcome, report};
+use super::{ng_glob, ng_list, ng_sort, trees, usage, when};
 use packfs::source::{FileContexts, Loaded, Selection, Shape, Whiteouts};
 use packfs::{
     Error, ImagePath, Implied, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
     ResultExt, Source, Timestamp, Xattrs,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -85,7 +83,7 @@ pub fn run_gen(args: &[OsString]) -> Outcome {
         return Err(Error::usage("no input file or directory specified"));
     }
     let defaults = defaults(&given)?;
-    packed(&given, |teller| {
+    packed(&given, defaults, |teller| {
         let loaded = generated(&given, defaults, teller)?;
         let order =
             given.last("--sort-file").map(|file| ng_sort::order(Path::new(file), &loaded)).transpose()?;
@@ -111,20 +109,16 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
     if given.has("--no-keep-time") {
         shape.mtime = Some(defaults.mtime);
     }
-    let globs: Vec<Vec<u8>> = given.all("--exclude-dir").map(|glob| glob.as_bytes().to_vec()).collect();
+    let globs = given.all("--exclude-dir").map(|glob| ImagePath::parse(glob.as_bytes()));
+    let globs: Vec<ImagePath> = globs.collect::<Result<_>>()?;
     if !globs.is_empty() {
-        shape.select = Some(Selection::new(move |path| {
-            let mut at = path.clone();
-            while !at.is_root() {
-                if globs.iter().any(|glob| globs::matches(glob, at.as_bytes())) {
-                    return true;
-                }
-                at.pop();
-            }
-            false
-        }));
+        // Each entry is matched for itself: what is below an excluded directory stays.
+        let excludes = move |path: &ImagePath| {
+            globs.iter().any(|glob| globs::matches_all(glob.as_bytes(), path.as_bytes()))
+        };
+        shape.select = Some(Selection::new(excludes));
     }
-    packed(&given, |teller| {
+    packed(&given, defaults, |teller| {
         let loaded = Source::TarStdin.load(&shape, teller)?;
         let keeps_targets = shape.strip_prefix.is_root() || given.has("--no-symlink-retarget");
         let loaded = if keeps_targets { loaded } else { retargeted(loaded, &shape.strip_prefix)? };
@@ -154,22 +148,37 @@ fn below_root(target: &[u8], root: &ImagePath) -> Option<Vec<u8>> {
     is_plain.then(|| [b"/", rest].concat())
 }
 
-/// Returns the metadata of directories without an entry.
+/// Returns the metadata of the root and of directories without an entry; its time is that of all
+/// that have none.
 fn defaults(given: &Given) -> Result<Meta> {
-    let epoch = super::when::source_date_epoch()?.map(Timestamp::from_seconds);
-    let mut meta = Implied::default().meta(epoch);
+    let mut meta = Implied::default().meta(Some(Timestamp::from_seconds(epoch())));
     for word in given.text("--defaults")?.unwrap_or_default().split(',').filter(|word| !word.is_empty()) {
         let wrong = || Error::usage(format!("--defaults: {word:?} is not uid=N, gid=N, mode=N or mtime=N"));
         let (key, value) = word.split_once('=').ok_or_else(wrong)?;
+        // Modes are octal by their zero at the beginning alone.
+        let most = if key == "mode" { 0o7777 } else { i32::MAX };
+        let value = number(key, value)?;
+        let value = i32::try_from(value).ok().filter(|value| (0..=most).contains(value)).ok_or_else(wrong)?;
         match key {
-            "uid" => meta.owner.uid = value.parse().map_err(|_| wrong())?,
-            "gid" => meta.owner.gid = value.parse().map_err(|_| wrong())?,
-            "mode" => meta.mode = u16::from_str_radix(value, 8).map_err(|_| wrong())?,
-            "mtime" => meta.mtime = Timestamp::from_seconds(value.parse().map_err(|_| wrong())?),
+            "uid" => meta.owner.uid = value.unsigned_abs(),
+            "gid" => meta.owner.gid = value.unsigned_abs(),
+            "mode" => meta.mode = u16::try_from(value).map_err(|_| wrong())?,
+            "mtime" => meta.mtime = Timestamp::from_seconds(i64::from(value)),
             _ => return Err(wrong()),
         }
     }
     Ok(meta)
+}
+
+/// Returns the value of `SOURCE_DATE_EPOCH`; as the tool does, warns of what is no number.
+fn epoch() -> i64 {
+    when::source_date_epoch().map_or_else(
+        |error| {
+            report::note(format_args!("WARNING: {error}"));
+            0
+        },
+        |epoch| epoch.unwrap_or(0),
+    )
 }
 
 /// Length that images are padded to if nothing else is asked for.
@@ -185,23 +194,58 @@ fn device_block(given: &Given) -> Result<u64> {
     }
 }
 
+/// A compressor: its name, its words of `-X`, and the ranges of its numbers.
+struct Compressor(&'static str, &'static [&'static str], &'static [(&'static str, i64, i64)]);
+
+const STRATEGIES: &[&str] = &["default", "filtered", "huffman", "rle", "fixed"];
+const FILTERS: &[&str] = &["x86", "powerpc", "ia64", "arm", "armthumb", "sparc", "extreme"];
+const OF_LZMA: &[(&str, i64, i64)] = &[("level", 0, 9), ("lc", 0, 4), ("lp", 0, 4), ("pb", 0, 4)];
+
+const COMPRESSORS: [Compressor; 6] = [
+    Compressor("gzip", STRATEGIES, &[("level", 1, 9), ("window", 8, 15)]),
+    Compressor("xz", FILTERS, OF_LZMA),
+    Compressor("lzma", &["extreme"], OF_LZMA),
+    Compressor("lzo", &[], &[("level", 0, 9)]),
+    Compressor("lz4", &["hc"], &[]),
+    Compressor("zstd", &[], &[("level", 1, 22)]),
+];
+
 /// Returns a codec of `-c` and `-X` as one of packfs.
 fn codec(given: &Given) -> Result<String> {
     let name = given.text("--compressor")?.unwrap_or("xz");
+    let found = COMPRESSORS.iter().find(|row| row.0 == name);
+    let Compressor(_, flags, ranges) =
+        found.ok_or_else(|| Error::usage(format!("Unsupported compressor '{name}'")))?;
     let mut spec = name.to_owned();
     let (mut filters, mut strategies, mut rest) = (Vec::new(), Vec::new(), String::new());
     for word in given.text("--comp-extra")?.unwrap_or_default().split(',').filter(|word| !word.is_empty()) {
+        let unknown = || Error::usage(format!("Unknown compressor option '{word}'"));
+        if let Some(&(key, least, most)) =
+            ranges.iter().find(|(key, ..)| word.split('=').next() == Some(*key))
+        {
+            let value = word.split_once('=').and_then(|(_, value)| value.parse::<i64>().ok());
+            let value = value.filter(|value| (least..=most).contains(value));
+            let value = value.ok_or_else(|| {
+                Error::usage(format!("`{key}` must be a number between {least} and {most}"))
+            })?;
+            match key {
+                "level" => spec += &format!(":{value}"),
+                "window" => rest += &format!(",window={value}"),
+                _ => {}
+            }
+            continue;
+        }
         match word.split_once('=') {
-            Some(("level", level)) => spec += &format!(":{level}"),
-            Some(("dictsize", size)) => rest += &format!(",dict={size}"),
-            Some(("window", size)) => rest += &format!(",window={size}"),
-            Some(("alg", name)) => rest += &format!(",variant={}", name.trim_start_matches("lzo1x_")),
-            Some(("lc" | "lp" | "pb", _)) => {}
+            Some(("dictsize", size)) if matches!(name, "xz" | "lzma") => rest += &format!(",dict={size}"),
+            Some(("algorithm", variant)) if name == "lzo" => {
+                rest += &format!(",variant={}", variant.trim_start_matches("lzo1x_"));
+            }
+            None if !flags.contains(&word) => return Err(unknown()),
             None if word == "extreme" => rest += ",extreme",
             None if word == "hc" => spec = "lz4hc".to_owned(),
             None if name == "gzip" => strategies.push(word),
             None => filters.push(word),
-            Some((key, _)) => return Err(Error::usage(format!("{name} has no option {key}"))),
+            Some(_) => return Err(unknown()),
         }
     }
     for (key, words) in [("bcj", filters), ("strategy", strategies)] {
@@ -212,9 +256,10 @@ fn codec(given: &Given) -> Result<String> {
     Ok(spec + &rest)
 }
 
-/// Packs what `load` returns: a tree, and a file with an order.
+/// Packs what `load` returns: a tree, and a file with an order. The image has the default time.
 fn packed(
     given: &Given,
+    defaults: Meta,
     load: impl FnOnce(&Teller) -> Result<(Loaded, Option<tempfile::NamedTempFile>)>,
 ) -> Outcome {
     let [image] = &given.operands[..] else { return Err(Error::usage("no output file specified")) };
@@ -234,7 +279,6 @@ fn packed(
     if device_block != DEVICE_BLOCK {
         options.push(("padding".to_owned(), "none".to_owned()));
     }
-    let made_at = super::when::source_date_epoch()?.unwrap_or(0);
     let padded = |report: PackReport| -> Result<PackReport> {
         if device_block > 1 && device_block != DEVICE_BLOCK {
             let cannot = || format!("cannot pad {image:?}");
@@ -251,7 +295,7 @@ fn packed(
             codec: Some(codec(given)?),
             block_size: Some(block),
             options,
-            made_at: MadeAt::Seconds(made_at),
+            made_at: MadeAt::Seconds(defaults.mtime.seconds),
             jobs: given.number::<u16>("--num-jobs")?.map_or(0, usize::from),
             lossy: true,
             ..PackOptions::default()
@@ -278,21 +322,31 @@ fn packed(
     }
 }
 
+/// Returns the id that an option gives to all files; the last one counts, and `--all-root` is one.
+fn forced_id(given: &Given, name: &str) -> Result<Option<u32>> {
+    let last = given.options.iter().rev().find(|(own, _)| *own == name || *own == "--all-root");
+    // The tool takes 32 bits of any number.
+    last.map_or(Ok(None), |(own, value)| match *own == name {
+        true => number(name, &value.to_string_lossy()).map(|id| Some(id as u32)),
+        false => Ok(Some(0)),
+    })
+}
+
 fn generated(given: &Given, defaults: Meta, teller: &Teller) -> Result<Loaded> {
     let mut shape = Shape {
         whiteouts: Some(Whiteouts::Keep),
         one_file_system: given.has("--one-file-system"),
+        implied: Some(defaults),
         ..Shape::default()
     };
     if let Some(file) = given.last("--selinux") {
         shape.file_contexts = Some(Arc::new(FileContexts::read(Path::new(file))?));
     }
-    let root = given.has("--all-root").then_some(0);
-    let (uid, gid) = (given.number("--set-uid")?.or(root), given.number("--set-gid")?.or(root));
+    let (uid, gid) = (forced_id(given, "--set-uid")?, forced_id(given, "--set-gid")?);
     let dir = given.last("--pack-dir").map(PathBuf::from);
     let loaded = match given.last("--pack-file") {
         Some(file) => {
-            let lines = pack_file(Path::new(file), dir.as_deref())?;
+            let lines = ng_list::entries(Path::new(file), dir.as_deref(), defaults)?;
             shape.additions.add(&lines, "pack file")?;
             let empty = trees::empty(defaults)?;
             packfs::source::shape_tree(&empty.tree, empty.contents, &shape)?
@@ -339,11 +393,10 @@ fn with_xattrs(loaded: Loaded, file: &Path, links: bool) -> Result<Loaded> {
         } else if !line.starts_with(b"#") {
             let path = path.clone().ok_or_else(wrong)?;
             let equals = line.iter().position(|&byte| byte == b'=').ok_or_else(wrong)?;
-            let value = match line[equals + 1..].strip_prefix(b"\"") {
-                Some(quoted) => [b"0t", quoted.strip_suffix(b"\"").ok_or_else(wrong)?].concat(),
-                None => line[equals + 1..].to_vec(),
+            let (name, value) = match &line[equals + 1..] {
+                [b'0', b'x' | b'X' | b's' | b'S', ..] => xattr(line)?,
+                [b'"', text @ .., b'"'] | text => (line[..equals].to_vec(), unescaped(text)),
             };
-            let (name, value) = xattr(&[&line[..=equals], &value[..]].concat())?;
             all.entry(path).or_default().insert(name, value);
         }
     }
@@ -353,63 +406,25 @@ fn with_xattrs(loaded: Loaded, file: &Path, links: bool) -> Result<Loaded> {
     })
 }
 
-/// Returns the lines of a pack file as entries of a manifest.
-fn pack_file(file: &Path, dir: Option<&Path>) -> Result<Vec<Vec<u8>>> {
-    let text = std::fs::read(file).or_io(|| format!("cannot read {file:?}"))?;
-    let base = dir.or_else(|| file.parent()).unwrap_or(Path::new(""));
-    let base = std::path::absolute(if base.as_os_str().is_empty() { Path::new(".") } else { base })
-        .or_io(|| "cannot find the directory of the pack file")?;
-    let (mut lines, mut made, mut typed) = (Vec::new(), ng_glob::Directories::default(), BTreeSet::new());
-    for (index, line) in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).enumerate() {
-        if line.is_empty() || line.starts_with(b"#") {
-            continue;
-        }
-        let place = format!("{}:{}", file.display(), index + 1);
-        let words = words(line);
-        if words.first().is_some_and(|kind| kind == b"glob") {
-            lines.extend(ng_glob::entries(&words, &base, &mut made).map_err(|error| error.at(place))?);
-            continue;
-        }
-        if let Some(Ok(path)) = words.get(1).map(|word| ImagePath::parse(word)) {
-            match words[0] == b"dir" {
-                true => made.add(&path),
-                false => made.add_parents(&path),
+/// Decodes a value as getfattr writes text: octal digits, quotes, and backslashes behind a
+/// backslash.
+fn unescaped(mut text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while let Some((&first, rest)) = text.split_first() {
+        let digits = rest.iter().take(3).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
+        let (byte, behind) = match rest.first() {
+            Some(&escaped @ (b'\\' | b'"')) if first == b'\\' => (escaped, &rest[1..]),
+            Some(_) if first == b'\\' && digits > 0 => {
+                let value =
+                    rest[..digits].iter().fold(0_u32, |value, digit| value << 3 | u32::from(digit - b'0'));
+                (value as u8, &rest[digits..])
             }
-            if !typed.insert(path.clone()) && !path.is_root() {
-                return Err(Error::failed(format!("{path}: File exists")).at(place));
-            }
-        }
-        match words.first().map(Vec::as_slice) {
-            Some(b"file") if words.len() >= 5 => {
-                let from = words.get(5).unwrap_or(&words[1]);
-                let from = from.strip_prefix(b"/").filter(|_| words.len() == 5).unwrap_or(from);
-                let from = base.join(std::ffi::OsStr::from_bytes(from));
-                let mut entry = b"file ".to_vec();
-                entry.extend(quoted(&words[1]));
-                let [mode, uid, gid] =
-                    [&words[2], &words[3], &words[4]].map(|word| String::from_utf8_lossy(word));
-                entry.extend(format!(" mode={mode} uid={uid} gid={gid} from=").bytes());
-                entry.extend(quoted(from.as_os_str().as_bytes()));
-                lines.push(entry);
-            }
-            // The rest is the language of manifests, but for quotes.
-            _ => {
-                let shown: Vec<Vec<u8>> = words
-                    .iter()
-                    .enumerate()
-                    .map(|(at, word)| {
-                        if at == 0 || word.iter().all(u8::is_ascii_alphanumeric) {
-                            word.clone()
-                        } else {
-                            quoted(word)
-                        }
-                    })
-                    .collect();
-                lines.push(shown.join(&b' '));
-            }
-        }
+            _ => (first, rest),
+        };
+        bytes.push(byte);
+        text = behind;
     }
-    Ok(lines)
+    bytes
 }
 
 #[cfg(test)]
@@ -419,6 +434,23 @@ mod tests {
     fn spec(args: &[&str]) -> String {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         codec(&parse(&[COMMON], Style::Getopt, &args).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn values_are_decoded_as_getfattr_writes_them() {
+        assert_eq!(unescaped(br#"a \"b\" \\ \1019\q\"#), br#"a "b" \ A9\q\"#);
+    }
+
+    #[test]
+    fn defaults_are_numbers_as_c_reads_them() {
+        let of =
+            |text: &str| defaults(&parse(&[COMMON], Style::Getopt, &["-d".into(), text.into()]).unwrap());
+        let meta = of("uid=5,gid=0x6,mode=0711,mtime=99").unwrap();
+        assert_eq!((meta.owner, meta.mode), (Owner { uid: 5, gid: 6 }, 0o711));
+        assert_eq!((meta.mtime.seconds, of("mode=448").unwrap().mode), (99, 0o700));
+        for wrong in ["mode=010000", "uid=-1", "mtime=2147483648", "size=1", "uid"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

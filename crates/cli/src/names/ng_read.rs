@@ -1,8 +1,8 @@
 //! sqfs2tar and rdsquashfs of squashfs-tools-ng 1.3.
 
+use super::ng_list;
 use super::ng_pack::answered;
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse};
-use super::pseudo::quoted;
 use super::selected;
 use super::streams::Compressor;
 use super::teller::{Form, Teller};
@@ -10,11 +10,13 @@ use crate::out::{Outcome, report};
 use packfs::read::LoadedVolume;
 use packfs::sink::{Existing, OwnerPolicy, TarOptions, UnpackOptions};
 use packfs::{
-    Error, FileType, ImagePath, InodeKind, NodeId, NodeKind, Opened, Progress, Result, ResultExt, Tree,
+    Error, FileType, ImagePath, InodeKind, Meta, NodeId, NodeKind, Opened, Owner, Progress, Result,
+    ResultExt, Timestamp, Tree, Xattrs,
 };
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -83,6 +85,9 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
     let mut loaded = opened.load(&teller)?;
     let dirs: Vec<ImagePath> =
         given.all("--subdir").map(|dir| ImagePath::parse(dir.as_bytes())).collect::<Result<_>>()?;
+    if let Some(missing) = dirs.iter().find(|dir| loaded.tree.find(dir).is_none()) {
+        return Err(Error::not_found(format!("{missing}: no such file")));
+    }
     let no_xattrs = given.has("--no-xattr");
     if no_xattrs || !dirs.is_empty() {
         loaded = selected::selected(loaded, |path, _, edit| {
@@ -96,6 +101,12 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
         loaded = selected::below(loaded, dir)?;
     }
     let root = given.last("--root-becomes").map(OsStr::as_bytes);
+    let root = root.map(|name| if name == b"./" { &b"."[..] } else { name });
+    if let Some(name) = root.filter(|name| *name != b".")
+        && !ImagePath::parse(name).is_ok_and(|path| !path.is_root())
+    {
+        return Err(Error::usage(format!("invalid root directory \"{}\"", packfs::escaped(name))));
+    }
     if let Some(name) = root.filter(|name| *name != b".") {
         loaded = selected::beneath(loaded, &ImagePath::parse(name)?)?;
     }
@@ -114,36 +125,64 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Options that name an operation of rdsquashfs; the last one counts.
+const OPERATIONS: [&str; 6] = ["--list", "--cat", "--xattr", "--unpack-path", "--stat", "--describe"];
+
 /// Runs rdsquashfs.
 pub fn run_read(args: &[OsString]) -> Outcome {
-    let given = parse(&[READ], Style::Getopt, args)?;
+    let mut given = parse(&[READ], Style::Getopt, args)?;
     if answered("rdsquashfs", &given, &[READ])? {
         return Ok(ExitCode::SUCCESS);
     }
+    let is_operation = |(name, _): &&(&'static str, OsString)| OPERATIONS.contains(name);
+    let operation = given.options.iter().rev().find(is_operation).cloned();
+    let (operation, path) = operation.ok_or_else(|| Error::usage("no operation specified"))?;
+    // The tool takes no notice of further ones.
+    given.operands.truncate(1);
     let opened = open(&given)?;
     let teller = Teller::new(Form::Silent);
-    let path = |name: &str| given.last(name).map(|path| ImagePath::parse(path.as_bytes())).transpose();
+    let path = ImagePath::parse(path.as_bytes())?;
     let mut out = report::stdout_bytes()?;
-    if let Some(path) = path("--cat")? {
-        opened.copy_file(&path, &mut out)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let text = if let Some(path) = path("--list")? {
-        list(&opened.load(&teller)?.tree, &path)?
-    } else if let Some(path) = path("--xattr")? {
-        xattrs(&opened, &path)?
-    } else if let Some(path) = path("--stat")? {
-        stat(&opened, &path)?
-    } else if given.has("--describe") {
-        describe(&opened.load(&teller)?.tree, given.last("--unpack-root").map(Path::new))
-    } else if let Some(path) = path("--unpack-path")? {
-        unpack(&given, &opened, &path, &teller)?;
-        Vec::new()
-    } else {
-        return Err(Error::usage("no operation specified"));
+    let text = match operation {
+        "--cat" => {
+            opened.copy_file(&path, &mut out)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        "--xattr" => xattrs(&opened, &path)?,
+        "--stat" => stat(&opened, &path)?,
+        "--list" => list(&chosen(&given, opened.load(&teller)?)?.tree, &path)?,
+        "--describe" => {
+            let loaded = chosen(&given, opened.load(&teller)?)?;
+            let list = ng_list::described(&loaded.tree, given.last("--unpack-root"));
+            out.write_all(&list.text).or_io(report::cannot_write)?;
+            for path in &list.left_out {
+                let path = packfs::printable(&path.to_string()).into_owned();
+                report::note(format_args!("rdsquashfs: {path}: left out, as a line cannot hold this name or target"));
+            }
+            return Ok(ExitCode::from(u8::from(!list.left_out.is_empty())));
+        }
+        _ => {
+            unpack(&given, &opened, &path, &teller)?;
+            return Ok(ExitCode::SUCCESS);
+        }
     };
     out.write_all(&text).or_io(report::cannot_write)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Leaves out the types that options name.
+fn chosen(given: &Given, loaded: LoadedVolume) -> Result<LoadedVolume> {
+    let loaded = selected::selected(loaded, |_, node, _| {
+        let option = match node.kind.file_type() {
+            FileType::BlockDevice | FileType::CharDevice => "--no-dev",
+            FileType::Socket => "--no-sock",
+            FileType::Fifo => "--no-fifo",
+            FileType::Symlink => "--no-slink",
+            FileType::Directory | FileType::File => return true,
+        };
+        !given.has(option)
+    })?;
+    if given.has("--no-empty-dir") { selected::without_empty_dirs(loaded) } else { Ok(loaded) }
 }
 
 fn list(tree: &Tree, path: &ImagePath) -> Result<Vec<u8>> {
@@ -157,19 +196,20 @@ fn list(tree: &Tree, path: &ImagePath) -> Result<Vec<u8>> {
         .map(|(_, id)| {
             let node = tree.node(*id);
             let size = match &node.kind {
-                NodeKind::File { len, .. } => len.to_string(),
-                NodeKind::Symlink(target) => target.len().to_string(),
+                NodeKind::File { len, .. } => rounded(*len),
+                NodeKind::Symlink(target) => rounded(target.len() as u64),
                 NodeKind::BlockDevice(number) | NodeKind::CharDevice(number) => {
                     format!("{}:{}", number.major, number.minor)
                 }
-                NodeKind::Directory => super::listing::directory_len(tree, *id).to_string(),
+                NodeKind::Directory => rounded(super::listing::directory_len(tree, *id) as u64),
                 NodeKind::Fifo | NodeKind::Socket => "0".to_owned(),
             };
             [node.meta.owner.uid.to_string(), node.meta.owner.gid.to_string(), size]
         })
         .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let (users, groups, sizes) = (width(0), width(1), width(2));
+    let ids = |column: usize| rows.iter().map(|row| id_width(&row[column])).max().unwrap_or(0);
+    let (users, groups, sizes) = (ids(0), ids(1), width(2));
     let mut text = Vec::new();
     for ((name, id), [uid, gid, size]) in entries.iter().zip(&rows) {
         let node = tree.node(*id);
@@ -185,16 +225,43 @@ fn list(tree: &Tree, path: &ImagePath) -> Result<Vec<u8>> {
     Ok(text)
 }
 
+/// Returns a size as the tool rounds it: `1024`, `2k`, `293k`.
+fn rounded(mut size: u64) -> String {
+    let (mut rest, mut unit) = (0, None);
+    for letter in "kMGTPE".chars() {
+        if size > 1024 {
+            (rest, size, unit) = (size % 1024, size / 1024, Some(letter));
+        }
+    }
+    let size = size + u64::from(unit.is_some() && rest >= 512);
+    unit.map_or_else(|| size.to_string(), |unit| format!("{size}{unit}"))
+}
+
+/// Returns the columns that the tool leaves for an id: one too few for powers of ten.
+fn id_width(digits: &str) -> usize {
+    let is_power =
+        digits.len() > 1 && digits.starts_with('1') && digits[1..].bytes().all(|digit| digit == b'0');
+    digits.len() - usize::from(is_power)
+}
+
 fn xattrs(opened: &Opened, path: &ImagePath) -> Result<Vec<u8>> {
     let found = opened.volume().xattrs(opened.find(path)?)?;
     let mut text = Vec::new();
     for (name, value) in found {
-        text.extend(name);
-        text.push(b'=');
-        text.extend(value);
-        text.push(b'\n');
+        text.extend([&name[..], b"=", &printed(&value), b"\n"].concat());
     }
     Ok(text)
+}
+
+/// Returns a value as text without the zeros at its end, or in hexadecimal digits.
+fn printed(value: &[u8]) -> Vec<u8> {
+    let zeros = value.iter().rev().take_while(|&&byte| byte == 0).count();
+    let text = &value[..value.len() - zeros];
+    let is_plain = |byte: &u8| (0x07..=0x0d).contains(byte) || *byte >= 0x20 && *byte != 0x7f;
+    if text.iter().all(is_plain) && std::str::from_utf8(text).is_ok() {
+        return text.to_vec();
+    }
+    [b"0x", packfs::integrity::to_hex(value).to_uppercase().as_bytes()].concat()
 }
 
 fn stat(opened: &Opened, path: &ImagePath) -> Result<Vec<u8>> {
@@ -213,7 +280,7 @@ fn stat(opened: &Opened, path: &ImagePath) -> Result<Vec<u8>> {
     let mut text = [b"Name: ", &name[..]].concat();
     text.extend(
         format!(
-            "\nInode type: {word}\nInode number: {}\nAccess: {:04o}\nUID: {}\nGID: {}\nLast modified: {} ({seconds})\n",
+            "\nInode type: {word}\nInode number: {}\nAccess: 0{:o}\nUID: {}\nGID: {}\nLast modified: {} ({seconds})\n",
             inode.number,
             meta.mode,
             meta.owner.uid,
@@ -228,66 +295,12 @@ fn stat(opened: &Opened, path: &ImagePath) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-fn describe(tree: &Tree, prefix: Option<&Path>) -> Vec<u8> {
-    let (mut text, mut walk) = (Vec::new(), tree.walk());
-    while let Some((path, id)) = walk.next() {
-        let node = tree.node(id);
-        if path.is_root() {
-            continue;
-        }
-        let word = match node.kind.file_type() {
-            FileType::Directory => "dir",
-            FileType::File => "file",
-            FileType::Symlink => "slink",
-            FileType::BlockDevice | FileType::CharDevice => "nod",
-            FileType::Fifo => "pipe",
-            FileType::Socket => "sock",
-        };
-        let name = match path.as_bytes().iter().any(|byte| b" \t\"\\".contains(byte)) {
-            true => quoted(path.as_bytes()),
-            false => path.as_bytes().to_vec(),
-        };
-        let owner = node.meta.owner;
-        text.extend([word.as_bytes(), b" ", &name].concat());
-        text.extend(format!(" {:04o} {} {}", node.meta.mode, owner.uid, owner.gid).bytes());
-        match (&node.kind, prefix) {
-            (NodeKind::Symlink(target), _) => text.extend([b" ", &target[..]].concat()),
-            (NodeKind::BlockDevice(number), _) => {
-                text.extend(format!(" b {} {}", number.major, number.minor).bytes())
-            }
-            (NodeKind::CharDevice(number), _) => {
-                text.extend(format!(" c {} {}", number.major, number.minor).bytes())
-            }
-            (NodeKind::File { .. }, Some(prefix)) => {
-                let from = prefix.join(OsStr::from_bytes(path.as_bytes()));
-                text.extend([b" ", from.as_os_str().as_bytes()].concat());
-            }
-            _ => {}
-        }
-        text.push(b'\n');
-    }
-    text
-}
-
 fn unpack(given: &Given, opened: &Opened, path: &ImagePath, teller: &Teller) -> Result<()> {
-    let keeps_modes = given.has("--chmod");
-    let left_out = |file_type: FileType| match file_type {
-        FileType::BlockDevice | FileType::CharDevice => given.has("--no-dev"),
-        FileType::Socket => given.has("--no-sock"),
-        FileType::Fifo => given.has("--no-fifo"),
-        FileType::Symlink => given.has("--no-slink"),
-        _ => false,
-    };
-    let loaded = opened.load(teller)?;
-    let loaded = selected::selected(loaded, |_, node, edit| {
-        if !keeps_modes {
-            edit.meta.mode = if node.is_dir() { 0o755 } else { 0o644 };
-        }
-        !left_out(node.kind.file_type())
-    })?;
-    let loaded = if given.has("--no-empty-dir") { selected::without_empty_dirs(loaded)? } else { loaded };
-    let loaded: LoadedVolume = if path.is_root() { loaded } else { selected::below(loaded, path)? };
+    let loaded = chosen(given, opened.load(teller)?)?;
+    let loaded = if path.is_root() { loaded } else { selected::below(loaded, path)? };
     let target = given.last("--unpack-root").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    std::fs::create_dir_all(&target).or_io(|| format!("cannot create directory {target:?}"))?;
+    let loaded = as_created(given, loaded, &target)?;
     if !given.has("--quiet") {
         let mut out = report::Out::stdout();
         let mut walk = loaded.tree.walk();
@@ -298,9 +311,8 @@ fn unpack(given: &Given, opened: &Opened, path: &ImagePath, teller: &Teller) -> 
         }
         out.finish()?;
     }
-    std::fs::create_dir_all(&target).or_io(|| format!("cannot create directory {target:?}"))?;
     let options = UnpackOptions {
-        existing: Existing::Replace,
+        existing: Existing::Merge,
         owner: if given.has("--chown") { OwnerPolicy::Image } else { OwnerPolicy::Current },
         xattrs: given.has("--set-xattr"),
         times: given.has("--set-times"),
@@ -309,4 +321,48 @@ fn unpack(given: &Given, opened: &Opened, path: &ImagePath, teller: &Teller) -> 
     let report = packfs::sink::unpack(opened.engine(), &loaded, &target, &options, teller)?;
     report.not_restored.iter().for_each(|row| teller.warn(&row.to_string()));
     Ok(())
+}
+
+/// Gives files the permissions that the tool creates them with, unless those of the image are asked
+/// for. The target stays as it is.
+fn as_created(given: &Given, loaded: LoadedVolume, target: &Path) -> Result<LoadedVolume> {
+    let found = target.metadata().or_io(|| format!("cannot read {target:?}"))?;
+    let top = Meta {
+        mode: (found.mode() & 0o7777) as u16,
+        owner: Owner { uid: found.uid(), gid: found.gid() },
+        mtime: Timestamp::from_seconds(found.mtime()),
+    };
+    let (keeps_modes, kept) = (given.has("--chmod"), selected::kept_by_umask());
+    selected::selected(loaded, |path, node, edit| {
+        if path.is_root() {
+            (edit.meta, edit.xattrs) = (top, Xattrs::new());
+        } else if !keeps_modes {
+            edit.meta.mode = kept
+                & match node.kind.file_type() {
+                    FileType::Directory => 0o755,
+                    FileType::File => 0o644,
+                    FileType::Fifo | FileType::Socket => 0o700,
+                    FileType::BlockDevice | FileType::CharDevice => 0,
+                    FileType::Symlink => 0o777,
+                };
+        }
+        true
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_ids_and_values_are_printed_as_rdsquashfs_prints_them() {
+        let sizes = [0, 1023, 1024, 1025, 1535, 1536, 300_000, 1 << 20, (1 << 20) + 1, u64::MAX];
+        let shown = ["0", "1023", "1024", "1k", "1k", "2k", "293k", "1024k", "1024k", "16E"];
+        assert_eq!(sizes.map(rounded), shown);
+        assert_eq!(["0", "9", "10", "11", "100", "1000", "101"].map(id_width), [1, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(printed(b"label\0"), b"label");
+        assert_eq!(printed("\u{e4}\n".as_bytes()), "\u{e4}\n".as_bytes());
+        assert_eq!(printed(b"a\0b"), b"0x610062");
+        assert_eq!(printed(b"\xff\0"), b"0xFF00");
+    }
 }

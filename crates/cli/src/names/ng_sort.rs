@@ -1,8 +1,8 @@
 //! Sort files of gensquashfs: `PRIORITY [FLAGS] PATH`.
 
 use super::globs;
-use super::ng_words::words;
 use crate::out::report;
+use super::ng_words::{quoted, words};
 use packfs::source::Loaded;
 use packfs::{Error, ImagePath, NodeKind, Result, ResultExt};
 use std::collections::HashSet;
@@ -76,18 +76,21 @@ fn parsed(text: &[u8]) -> Result<Line> {
             match flag {
                 b"glob" => by = By::Glob,
                 b"glob_no_path" => by = By::LooseGlob,
-                b"dont_fragment" | b"dont_compress" | b"dont_deduplicate" | b"nosparse" => {}
+                b"dont_fragment" | b"dont_compress" | b"dont_deduplicate" | b"nosparse" | b"align" => {}
                 other => return Err(wrong(&format!("unknown flag `{}`", packfs::escaped(other)))),
             }
         }
         rest = flags[end + 1..].trim_ascii_start();
     }
-    let path = match rest.first() {
+    let name = match rest.first() {
         None => return Err(wrong("no file name")),
-        Some(b'"') => words(rest).into_iter().next().unwrap_or_default(),
+        Some(b'"') => match quoted(&rest[1..]) {
+            Some((name, [])) => name,
+            _ => return Err(wrong("unmatched '\"'")),
+        },
         Some(_) => rest.to_vec(),
     };
-    Ok(Line { priority, by, path: ImagePath::parse(&path)?.as_bytes().to_vec() })
+    Ok(Line { priority, by, path: ImagePath::parse(&name)?.as_bytes().to_vec() })
 }
 
 impl Line {

@@ -1,52 +1,178 @@
-//! Words of the files that gensquashfs reads.
+//! Words and lines of the files that gensquashfs reads.
 
-/// Splits a line at blanks outside quotes. A pattern of `glob` may also be in single quotes, and
-/// has no escapes in either kind: a backslash is a part of it.
-pub fn words(line: &[u8]) -> Vec<Vec<u8>> {
-    let (mut words, mut word, mut is_quoted, mut is_word) = (Vec::new(), Vec::new(), false, false);
-    let mut bytes = line.iter().copied();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' | b'\'' if !is_word && takes_pattern(&words) => {
-                words.push(bytes.by_ref().take_while(|&next| next != byte).collect());
-            }
-            b'"' => (is_quoted, is_word) = (!is_quoted, true),
-            b'\\' if is_quoted => word.extend(bytes.next()),
-            byte if byte.is_ascii_whitespace() && !is_quoted => {
-                if is_word {
-                    words.push(std::mem::take(&mut word));
-                }
-                is_word = false;
-            }
-            byte => {
-                word.push(byte);
-                is_word = true;
-            }
-        }
-    }
-    if is_word {
-        words.push(word);
-    }
-    words
+use packfs::{Error, ImagePath, Result};
+
+/// A line. What stands behind the group is one word to the end, blanks among it.
+pub struct Line<'t> {
+    /// Type.
+    pub kind: &'t [u8],
+    /// Place in the image.
+    pub path: ImagePath,
+    /// Permissions, in octal digits; `*` of a glob is `None`.
+    pub mode: Option<u16>,
+    /// User; `*` of a glob is `None`.
+    pub uid: Option<u32>,
+    /// Group; `*` of a glob is `None`.
+    pub gid: Option<u32>,
+    /// The rest; empty if there is none.
+    pub extra: &'t [u8],
 }
 
-/// Returns true if the next word of a line is a pattern of `glob`.
-fn takes_pattern(words: &[Vec<u8>]) -> bool {
-    let is_option = |word: &Vec<u8>| word == b"-name" || word == b"-path";
-    words.first().is_some_and(|first| first == b"glob") && words.last().is_some_and(is_option)
+/// Returns true for a blank of C, which the vertical tab is, too.
+pub fn is_blank(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
+}
+
+/// Leaves out blanks at the beginning.
+pub fn trimmed(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().take_while(|&&byte| is_blank(byte)).count();
+    &text[blanks..]
+}
+
+/// Splits off a word that a blank ends.
+pub fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    text.split_at(text.iter().position(|&byte| is_blank(byte)).unwrap_or(text.len()))
+}
+
+impl<'t> Line<'t> {
+    /// Reads a line.
+    ///
+    /// Errors: `Usage`.
+    pub fn parse(text: &'t [u8]) -> Result<Self> {
+        let wrong = || Error::usage("TYPE PATH MODE UID GID [EXTRA] is expected");
+        let (kind, rest) = word(text);
+        let is_glob = kind == b"glob";
+        let (path, mut rest) = name(trimmed(rest)).ok_or_else(wrong)?;
+        let mut number = |radix| -> Result<Option<u32>> {
+            let (digits, behind) = word(trimmed(rest));
+            rest = behind;
+            if is_glob && digits == b"*" {
+                return Ok(None);
+            }
+            let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'));
+            digits.and_then(|digits| u32::from_str_radix(digits, radix).ok()).map(Some).ok_or_else(wrong)
+        };
+        let (mode, uid, gid) = (number(8)?, number(10)?, number(10)?);
+        let small = |mode| u16::try_from(mode).ok().filter(|mode| *mode <= 0o7777);
+        let mode = mode.map(|mode| small(mode).ok_or_else(|| Error::usage("mode: above 07777")));
+        let line = Line {
+            kind,
+            path: ImagePath::parse(&path)?,
+            mode: mode.transpose()?,
+            uid,
+            gid,
+            extra: trimmed(rest),
+        };
+        line.checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        let shown = packfs::escaped(self.kind);
+        match self.kind {
+            b"dir" | b"slink" | b"link" | b"nod" | b"pipe" | b"sock" | b"file" | b"glob" => {}
+            _ => return Err(Error::usage(format!("unknown entry type \"{shown}\""))),
+        }
+        if self.path.is_root() && !matches!(self.kind, b"dir" | b"glob") {
+            return Err(Error::usage(format!("cannot use / as argument for {shown}")));
+        }
+        if self.extra.is_empty() && matches!(self.kind, b"slink" | b"link" | b"nod") {
+            return Err(Error::usage(format!("missing argument for {shown}")));
+        }
+        Ok(self)
+    }
+}
+
+/// Splits off a name, in quotes or not, which a blank ends.
+fn name(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let Some(rest) = text.strip_prefix(b"\"") else {
+        let (name, rest) = word(text);
+        return (!rest.is_empty()).then(|| (name.to_vec(), rest));
+    };
+    quoted(rest).filter(|(_, behind)| behind.first().is_some_and(|&byte| is_blank(byte)))
+}
+
+/// Splits off what a quote ends; a backslash stands before a quote or a backslash in it.
+pub fn quoted(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut name = Vec::new();
+    loop {
+        let (byte, behind) = match rest {
+            [b'\\', byte @ (b'"' | b'\\'), behind @ ..] => (*byte, behind),
+            [b'"', behind @ ..] => return Some((name, behind)),
+            [byte, behind @ ..] => (*byte, behind),
+            [] => return None,
+        };
+        name.push(byte);
+        rest = behind;
+    }
+}
+
+/// Returns a name as rdsquashfs writes it. It quotes no other blank than a space, and no backslash,
+/// which only some names survive: those are written as gensquashfs reads them.
+pub fn shown(name: &[u8]) -> Vec<u8> {
+    if !name.iter().any(|&byte| is_blank(byte) || byte == b'"') {
+        return name.to_vec();
+    }
+    let mut word = vec![b'"'];
+    for (at, &byte) in name.iter().enumerate() {
+        let is_read_as_escape = matches!(name.get(at + 1), None | Some(b'\\' | b'"'));
+        if byte == b'"' || byte == b'\\' && is_read_as_escape {
+            word.push(b'\\');
+        }
+        word.push(byte);
+    }
+    word.push(b'"');
+    word
 }
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::*;
+
+    fn read(text: &[u8]) -> Option<Vec<u8>> {
+        name(text).map(|(name, _)| name)
+    }
 
     #[test]
-    fn words_may_be_quoted() {
-        assert_eq!(words(br#"file "/a \"b\" c"  0644 0"#), [&b"file"[..], br#"/a "b" c"#, b"0644", b"0"]);
-        assert_eq!(
-            words(br"glob -name '?.\a b' -path 'x"),
-            [&b"glob"[..], b"-name", br"?.\a b", b"-path", b"x"]
-        );
-        assert_eq!(words(b"dir 'a b'"), [&b"dir"[..], b"'a", b"b'"]);
+    fn names_that_are_written_are_read_back() {
+        let names: [&[u8]; 12] = [
+            b"plain",
+            b"a b",
+            b"a\tb",
+            b"\x0b",
+            b"\"",
+            b"a\\b",
+            b"a \\b",
+            b"a \\\\b",
+            b"a b\\",
+            b"\\\" x",
+            "ä ö".as_bytes(),
+            b"\xff\r",
+        ];
+        for name in names {
+            let written = [&shown(name)[..], b" "].concat();
+            assert_eq!(read(&written).as_deref(), Some(name), "{}", packfs::escaped(&written));
+        }
+        assert_eq!(shown(b"a \\b \"c\""), br#""a \b \"c\"""#);
+        assert_eq!(shown(b"a\\b"), br"a\b");
+    }
+
+    #[test]
+    fn lines_are_read_as_gensquashfs_reads_them() {
+        let line = Line::parse(b"slink /a//b 04755 1 2  to  \"there\" ").unwrap();
+        assert_eq!((line.mode, line.uid, line.gid), (Some(0o4755), Some(1), Some(2)));
+        assert_eq!((line.path.as_bytes(), line.extra), (&b"a/b"[..], &b"to  \"there\" "[..]));
+        for wrong in [
+            "file / 0644 0 0",
+            "file a 08 0 0",
+            "dir a 010000 0 0",
+            "dir a * 0 0",
+            "dir a 0755 0",
+            "slink a 0777 0 0",
+            "dir \"a 0755 0 0",
+            "none a 0755 0 0",
+            "dir a/../b 0755 0 0",
+        ] {
+            assert!(Line::parse(wrong.as_bytes()).is_err(), "{wrong}");
+        }
     }
 }

@@ -12,6 +12,8 @@ pub enum Takes {
     Nothing,
     /// The next argument.
     One,
+    /// The next argument, a number as C reads it, with or without a suffix.
+    Number,
     /// One that is attached, or none (getopt only).
     Attached,
     /// All further arguments, options among them.
@@ -74,8 +76,8 @@ impl Row {
     pub fn value(&self) -> &'static str {
         match self.takes {
             Takes::Nothing => "",
-            Takes::One if self.names.starts_with("--") => "=VALUE",
-            Takes::One => " VALUE",
+            Takes::One | Takes::Number if self.names.starts_with("--") => "=VALUE",
+            Takes::One | Takes::Number => " VALUE",
             Takes::Attached => "[=VALUE]",
             Takes::Rest | Takes::List => " ...",
         }
@@ -151,6 +153,36 @@ impl Given {
 
 fn as_text<'a>(name: &str, value: &'a OsStr) -> Result<&'a str> {
     value.to_str().ok_or_else(|| Error::usage(format!("{name}: {value:?} is not UTF-8")))
+}
+
+/// Returns a number in decimal, octal or hexadecimal digits, as strtol reads it.
+///
+/// Errors: `Usage`.
+pub fn number(name: &str, text: &str) -> Result<i64> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text),
+    };
+    let parsed = match digits.strip_prefix("0x") {
+        Some(digits) => i64::from_str_radix(digits, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => i64::from_str_radix(digits, 8),
+        None => digits.parse(),
+    };
+    parsed.map(|value| sign * value).map_err(|_| Error::usage(format!("{name}: {text:?} is not a number")))
+}
+
+/// Returns such a number with the suffixes of mkfs.erofs: `64k`, `1M`, `1g`.
+///
+/// Errors: `Usage`.
+pub fn sized(name: &str, text: &str) -> Result<i64> {
+    let (digits, shift) = match text.as_bytes().last().map(u8::to_ascii_lowercase) {
+        Some(b'k') => (&text[..text.len() - 1], 10),
+        Some(b'm') => (&text[..text.len() - 1], 20),
+        Some(b'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let too_large = || Error::usage(format!("{name}: {text} is too large"));
+    number(name, digits)?.checked_mul(1 << shift).ok_or_else(too_large)
 }
 
 /// Returns a number of bytes, with the suffixes that all these tools know.
@@ -294,12 +326,15 @@ impl Reader<'_> {
         match (row.takes, attached) {
             (_, Some(value)) => values.push(value),
             (Takes::Nothing | Takes::Attached, None) => values.push(OsString::new()),
-            (Takes::One, None) => {
+            (Takes::One | Takes::Number, None) => {
                 let missing = || Error::usage(format!("{name} needs a value"));
                 values.push(self.args.next().ok_or_else(missing)?);
             }
             (Takes::Rest, None) => values.extend(self.args.by_ref()),
             (Takes::List, None) => values.extend(self.args.by_ref().take_while(|arg| arg != ";")),
+        }
+        if row.takes == Takes::Number {
+            values.iter().try_for_each(|value| sized(name, as_text(name, value)?).map(drop))?;
         }
         if row.effect == Effect::Acts {
             let name = row.first();
@@ -378,6 +413,16 @@ mod tests {
         let error = parsed(Style::OperandsFirst, &["a", "-recover", "x"]).unwrap_err().to_string();
         assert!(error.contains("-recover is not supported: pack again"), "{error}");
         assert!(parsed(Style::Getopt, &["--none"]).is_err());
+    }
+
+    #[test]
+    fn numbers_are_those_of_c() {
+        let of = |text| sized("-C", text).ok();
+        assert_eq!(
+            ["10", "010", "0x10", "-1", "64k", "0x1K", "1G"].map(of).map(Option::unwrap),
+            [10, 8, 16, -1, 65536, 1024, 1 << 30]
+        );
+        assert_eq!(["", "k", "08", "1x", "9999999999999G"].map(of), [None; 5]);
     }
 
     #[test]

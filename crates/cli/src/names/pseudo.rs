@@ -509,7 +509,8 @@ pub fn quoted(bytes: &[u8]) -> Vec<u8> {
     word
 }
 
-fn keyed(mut line: Vec<u8>, key: &str, value: &[u8]) -> Vec<u8> {
+/// Adds a key and its value to an entry of a manifest.
+pub fn keyed(mut line: Vec<u8>, key: &str, value: &[u8]) -> Vec<u8> {
     line.push(b' ');
     line.extend(key.bytes());
     line.push(b'=');

@@ -23,6 +23,14 @@ pub fn unlinked(loaded: LoadedVolume) -> Result<LoadedVolume> {
     rebuilt(loaded, false, |_, _, _| true)
 }
 
+/// Returns the permissions that the umask leaves.
+pub fn kept_by_umask() -> u16 {
+    // Nothing else of this process creates files yet.
+    let mask = rustix::process::umask(rustix::fs::Mode::empty());
+    rustix::process::umask(mask);
+    !u16::try_from(mask.bits()).unwrap_or(0)
+}
+
 /// Leaves out directories without any file below them.
 ///
 /// Errors: those of building a tree.

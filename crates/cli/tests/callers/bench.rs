@@ -61,6 +61,12 @@ impl Bench {
             ("config", " 0 0 755\nsystem/etc 0 2000 750\netc 0 2000 750\n"),
             ("hints", "65536 0 .*/tool$\n"),
             ("list", "dir /d 0755 0 0\nnod /d/null 0666 0 0 c 1 3\nfile /etc/os-release 0644 1 2\n"),
+            (
+                "names",
+                "file /made/by/os 04755 1 2 etc/os-release\nslink /made/l 0777 0 0 to  there\n\
+                 dir /made 0700 3 4\nnod \"/a \\\"b\\\"\" 0600 0 0 b 7 1\n",
+            ),
+            ("quoted", "# file: usr/bin/tool\nuser.a=\"b \\\"c\\\" \\\\ \\101\"\n"),
             ("order", "-10 usr/bin/tool\n"),
             (
                 "xattrs",
@@ -85,6 +91,17 @@ impl Bench {
             bench.packfs(&["pack", "-q", source, layer, "-c", "none", "-O", "chunks=4096"]);
         }
         bench.packfs(&["tar", "-q", "a.sqfs", "-o", "a.tar"]);
+        let mut tar = Command::new("tar");
+        tar.args([
+            "--numeric-owner",
+            "-cf",
+            "implied.tar",
+            "-C",
+            "rootfs",
+            "etc/cmdline.d/a.conf",
+            "usr/bin/tool",
+        ]);
+        assert!(tar.current_dir(bench.path("")).status().unwrap().success());
         bench.packfs(&["composefs", "pack", "-q", "rootfs", "a.cfs"]);
         std::fs::write(bench.path("a.dump"), bench.packfs(&["composefs", "dump", "a.cfs"]).stdout).unwrap();
         bench.packfs(&["pack", "-q", "rootfs/etc", "b.sqfs"]);
@@ -128,7 +145,7 @@ impl Bench {
     }
 
     #[track_caller]
-    fn packfs(&self, args: &[&str]) -> Output {
+    pub fn packfs(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_packfs"));
         command.args(args).current_dir(self.folder.path()).env_remove("SOURCE_DATE_EPOCH");
         let output = command.output().unwrap();
@@ -148,10 +165,8 @@ impl Bench {
         for call in calls {
             let found = match call.shows {
                 Shows::Alone | Shows::Holds(_) => None,
-                _ => match call.tool {
-                    "mksquashfs" | "unsquashfs" => peer_since(call.tool, "4.7"),
-                    tool => peer(tool),
-                },
+                _ if call.since.is_empty() => peer(call.tool),
+                _ => peer_since(call.tool, call.since),
             };
             for line in call.lines {
                 if let Err(fault) = self.hold(call, line, found.as_ref()) {

@@ -1,5 +1,8 @@
 //! A line of a caller, and the row of the guide about it.
 
+/// Version of squashfs-tools that lines of it need, but for a few.
+pub const SQUASHFS_TOOLS: &str = "4.7";
+
 /// Lines of a caller.
 pub struct Call {
     /// Number of the call site in the table.
@@ -13,6 +16,9 @@ pub struct Call {
     /// quotes is one argument. Words in braces are passed to packfs alone. A first word `+file`,
     /// `+device`, or `+pipe` makes `OUT` an existing file, a block device, or a pipe.
     pub lines: &'static [&'static str],
+    /// Oldest version of the tool that has what the lines ask for; empty if all that the tests take
+    /// do.
+    pub since: &'static str,
     /// Comparison.
     pub shows: Shows,
     /// Properties that the comparison leaves out; `differs` names the reason.

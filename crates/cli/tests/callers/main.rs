@@ -4,6 +4,7 @@
 mod bench;
 mod call;
 mod judge;
+mod options;
 mod packing;
 mod reading;
 

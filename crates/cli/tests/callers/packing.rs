@@ -1,14 +1,14 @@
 //! Lines that pack.
 
-use super::call::{But, Call, Shows};
+use super::call::{But, Call, SQUASHFS_TOOLS, Shows};
 use Shows::{Alone, Code, Followed, Has, Image, Parsed};
 
 const fn call(number: u8, caller: &'static str, shows: Shows, lines: &'static [&'static str]) -> Call {
-    Call { number, caller, tool: "mksquashfs", lines, shows, but: &[], differs: "" }
+    Call { number, caller, tool: "mksquashfs", lines, since: SQUASHFS_TOOLS, shows, but: &[], differs: "" }
 }
 
 const fn erofs(number: u8, caller: &'static str, shows: Shows, lines: &'static [&'static str]) -> Call {
-    Call { number, caller, tool: "mkfs.erofs", lines, shows, but: &[], differs: "" }
+    Call { number, caller, tool: "mkfs.erofs", lines, since: "", shows, but: &[], differs: "" }
 }
 
 /// The root that holds several sources, and directories of pseudo files, have the current time.

@@ -1,6 +1,6 @@
 //! Lines that read, and those of smaller tools.
 
-use super::call::{But, Call, Shows};
+use super::call::{But, Call, SQUASHFS_TOOLS, Shows};
 use Shows::{Alone, Code, Decoded, Files, Fuse, Has, Image, Parsed, Text};
 
 const fn call(
@@ -10,7 +10,11 @@ const fn call(
     shows: Shows,
     lines: &'static [&'static str],
 ) -> Call {
-    Call { number, caller, tool, lines, shows, but: &[], differs: "" }
+    Call { number, caller, tool, lines, since: "", shows, but: &[], differs: "" }
+}
+
+const fn unsquashfs(number: u8, caller: &'static str, shows: Shows, lines: &'static [&'static str]) -> Call {
+    Call { since: SQUASHFS_TOOLS, ..call(number, caller, "unsquashfs", shows, lines) }
 }
 
 const NG_LINKS: &str =
@@ -22,17 +26,15 @@ const LONG: &str =
 
 /// Lines of unsquashfs.
 pub const SQUASHFS: &[Call] = &[
-    call(
+    unsquashfs(
         36,
         "snapd",
-        "unsquashfs",
         Files,
         &["-data-queue 16 -frag-queue 16 -no-xattrs -no-progress -force -dest OUT a.sqfs etc/os-release"],
     ),
-    call(
+    unsquashfs(
         36,
         "snapd",
-        "unsquashfs",
         Text,
         &[
             "-no-progress -dest . -lls a.sqfs",
@@ -41,11 +43,10 @@ pub const SQUASHFS: &[Call] = &[
             "-stat a.sqfs",
         ],
     ),
-    call(36, "snapd", "unsquashfs", Parsed("(?m)^Creation or last append time (.+)$"), &["-n -stat a.sqfs"]),
-    call(
+    unsquashfs(36, "snapd", Parsed("(?m)^Creation or last append time (.+)$"), &["-n -stat a.sqfs"]),
+    unsquashfs(
         37,
         "snapd, deltas",
-        "unsquashfs",
         Text,
         &[
             "-da 128 -fr 128 -no-progress -pf - b.sqfs",
@@ -53,12 +54,11 @@ pub const SQUASHFS: &[Call] = &[
             "+pipe -da 128 -fr 128 -no-progress -pf OUT a.sqfs",
         ],
     ),
-    call(38, "incus", "unsquashfs", Files, &["-f -d OUT -n -user-xattrs -da 5 -fr 5 -p 1 a.sqfs"]),
-    call(39, "distrobuilder", "unsquashfs", Files, &["-f -d OUT -n a.sqfs"]),
-    call(
+    unsquashfs(38, "incus", Files, &["-f -d OUT -n -user-xattrs -da 5 -fr 5 -p 1 a.sqfs"]),
+    unsquashfs(39, "distrobuilder", Files, &["-f -d OUT -n a.sqfs"]),
+    unsquashfs(
         40,
         "Apptainer",
-        "unsquashfs",
         Files,
         &[
             "-user-xattrs -f -d OUT a.sqfs",
@@ -66,10 +66,9 @@ pub const SQUASHFS: &[Call] = &[
             "-user-xattrs -f -d OUT a.sqfs none",
         ],
     ),
-    call(
+    unsquashfs(
         41,
         "dracut, lsinitrd",
-        "unsquashfs",
         Files,
         &[
             "-no-xattrs -f -d OUT a.sqfs",
@@ -77,21 +76,20 @@ pub const SQUASHFS: &[Call] = &[
             "-force -d OUT -no-progress a.sqfs etc/cmdline.d/*.conf",
         ],
     ),
-    call(41, "lsinitrd", "unsquashfs", Text, &["-ll a.sqfs"]),
-    call(42, "livecd-tools", "unsquashfs", Parsed("(?m)^Compression ([^ ]+)$"), &["LC_ALL=C -s a.sqfs"]),
-    call(42, "livecd-tools", "unsquashfs", Files, &["-f -d OUT a.sqfs"]),
-    call(43, "lorax, osbuild", "unsquashfs", Text, &["-n -l a.sqfs", "-ls a.sqfs"]),
-    call(44, "calamares", "unsquashfs", Text, &["-l a.sqfs"]),
-    call(45, "compiler-explorer", "unsquashfs", Parsed(LONG), &["-ll -d '' a.sqfs"]),
-    call(45, "compiler-explorer", "unsquashfs", Files, &["-f -d OUT a.sqfs", "-f -d OUT a.sqfs etc"]),
-    call(
+    unsquashfs(41, "lsinitrd", Text, &["-ll a.sqfs"]),
+    unsquashfs(42, "livecd-tools", Parsed("(?m)^Compression ([^ ]+)$"), &["LC_ALL=C -s a.sqfs"]),
+    unsquashfs(42, "livecd-tools", Files, &["-f -d OUT a.sqfs"]),
+    unsquashfs(43, "lorax, osbuild", Text, &["-n -l a.sqfs", "-ls a.sqfs"]),
+    unsquashfs(44, "calamares", Text, &["-l a.sqfs"]),
+    unsquashfs(45, "compiler-explorer", Parsed(LONG), &["-ll -d '' a.sqfs"]),
+    unsquashfs(45, "compiler-explorer", Files, &["-f -d OUT a.sqfs", "-f -d OUT a.sqfs etc"]),
+    unsquashfs(
         46,
         "Talos, VyOS",
-        "unsquashfs",
         Files,
         &["-no-xattrs -d OUT -f -n a.sqfs usr/bin", "-follow -dest OUT a.sqfs bin/tool"],
     ),
-    call(46, "FEX", "unsquashfs", Has("Decompressors available"), &["-help-all"]),
+    unsquashfs(46, "FEX", Has("Decompressors available"), &["-help-all"]),
     Call {
         differs: "`sasquatch` is no name of packfs; `unsquashfs` and `sqfscat` by argument 0 are equal",
         ..call(47, "unblob, binwalk, uruntime", "sqfscat", Text, &["a.sqfs etc/os-release"])
@@ -147,13 +145,11 @@ pub const OTHERS: &[Call] = &[
         differs: "equal but for the exit code, which is 0",
         ..call(65, "FEX", "erofsfuse", Has("sage"), &["--help"])
     },
-    call(
-        66,
-        "Apptainer, podman-hpc",
-        "squashfuse_ll",
-        Fuse,
-        &["-f -o uid=5,gid=6,offset=0 a.sqfs OUT", "a.sqfs OUT"],
-    ),
+    Call {
+        since: "0.2",
+        ..call(66, "Apptainer", "squashfuse_ll", Fuse, &["-f -o uid=5,gid=6,offset=0 a.sqfs OUT"])
+    },
+    call(66, "podman-hpc", "squashfuse_ll", Fuse, &["a.sqfs OUT", "-f -o offset=0 a.sqfs OUT"]),
     Call {
         but: &[But::Links],
         differs: "equal but for hard links, which packfs shows as such",
