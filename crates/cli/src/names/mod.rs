@@ -18,6 +18,7 @@ mod elf;
 mod erofs_extents;
 mod erofs_layers;
 mod expressions;
+mod follow;
 mod fsck_erofs;
 mod fuse;
 mod globs;

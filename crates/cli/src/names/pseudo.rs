@@ -142,6 +142,17 @@ impl<'a> Pseudo<'a> {
         self.rows.is_empty()
     }
 
+    /// Returns true if a definition, or the default of directories, makes the root.
+    pub fn makes_root(&self) -> bool {
+        let row = self.rows.get(&ImagePath::root()).and_then(|row| row.made.as_ref());
+        self.above.is_some() || row.is_some_and(|(what, ..)| *what == What::Dir)
+    }
+
+    /// Returns the newest time that a definition gives.
+    pub fn newest(&self) -> Option<i64> {
+        self.rows.values().filter_map(|row| row.made.as_ref()?.1.mtime).max()
+    }
+
     /// Forgets all attributes.
     pub fn drop_xattrs(&mut self) {
         self.rows.retain(|_, row| {
@@ -221,7 +232,11 @@ impl<'a> Pseudo<'a> {
             }
             let had_end = line.pop_if(|byte| *byte == b'\n').is_some();
             if had_end && line.ends_with(b"\\") && !line.ends_with(b"\\\\") {
-                line.pop();
+                if is_within_name(&line) {
+                    line.push(b'\n');
+                } else {
+                    line.pop();
+                }
                 continue;
             }
             let definition = line.trim_ascii_start();
@@ -455,6 +470,13 @@ impl<'a> Pseudo<'a> {
         }
         Ok(path)
     }
+}
+
+/// True for the beginning of a line that ends within its first word, whose line feed unsquashfs
+/// writes behind a backslash.
+fn is_within_name(line: &[u8]) -> bool {
+    let mut words = Words { whole: line, rest: line.trim_ascii_start() };
+    words.quoted().len() > 0 && words.rest.is_empty() && !line.ends_with(b" \\")
 }
 
 fn meta_of(given: Given, defaults: &Defaults<'_>, is_dir: bool, is_symlink: bool) -> Meta {

@@ -4,10 +4,12 @@ use super::globs::{Kind, PathPatterns, regex};
 use super::listing::{Lines, Lister, directory_lens};
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, size};
 use super::teller::{Form, Teller};
-use super::{selected, superblock, unpseudo, usage, when};
+use super::users::Ids;
+use super::{follow, selected, superblock, unpseudo, usage, when};
 use crate::out::{Outcome, report};
 use packfs::read::LoadedVolume;
 use packfs::sink::{Existing, LossKind, UnpackOptions, UnpackReport};
+use packfs::source::ModeChange;
 use packfs::{
     Error, FileType, ImagePath, NodeId, NodeKind, OpenOptions, Opened, Progress, Result, ResultExt,
     Timestamp, Tree,
@@ -55,7 +57,12 @@ const ROWS: &[Row] = &[
     acts("-xattrs-exclude", Takes::One),
     acts("-xattrs-include", Takes::One),
     acts("-processors -p", Takes::One),
-    ignored("-mem -mem-percent -data-queue -da -frag-queue -fr", Takes::One),
+    ignored("-mem -mem-percent -data-queue -da -frag-queue -fr -max-files", Takes::One),
+    acts("-mem-default", Takes::Nothing),
+    acts("-force-uid", Takes::One),
+    acts("-force-gid", Takes::One),
+    acts("-force-file-mode", Takes::One),
+    acts("-force-dir-mode", Takes::One),
     acts("-quiet -q", Takes::Nothing),
     acts("-no-progress -n", Takes::Nothing),
     acts("-percentage", Takes::Nothing),
@@ -64,6 +71,26 @@ const ROWS: &[Row] = &[
     acts("-no-exit-code -no-exit", Takes::Nothing),
     acts("-offset -o", Takes::One),
     acts("-version -v --version", Takes::Nothing),
+    acts("-help -h --help", Takes::Nothing),
+    acts("-help-all -ha", Takes::Nothing),
+    acts("-help-option -ho", Takes::One),
+    acts("-help-section -hs", Takes::One),
+    ignored("-no-pager", Takes::Nothing),
+    ignored("-cols", Takes::One),
+];
+
+/// Options of sqfscat.
+const CAT_ROWS: &[Row] = &[
+    acts("-version -v --version", Takes::Nothing),
+    acts("-processors -p", Takes::One),
+    ignored("-mem -mem-percent", Takes::One),
+    acts("-mem-default", Takes::Nothing),
+    acts("-offset -o", Takes::One),
+    acts("-ignore-errors -ig", Takes::Nothing),
+    acts("-strict-errors -st", Takes::Nothing),
+    acts("-no-exit-code -no-exit", Takes::Nothing),
+    acts("-no-wildcards -no-wild", Takes::Nothing),
+    acts("-regex -r", Takes::Nothing),
     acts("-help -h --help", Takes::Nothing),
     acts("-help-all -ha", Takes::Nothing),
     acts("-help-option -ho", Takes::One),
@@ -83,12 +110,12 @@ pub fn run(args: &[OsString]) -> Outcome {
 
 /// Runs sqfscat.
 pub fn run_cat(args: &[OsString]) -> Outcome {
-    let given = parse(&[ROWS], Style::OptionsFirst, args)?;
-    if let Some(outcome) = usage::squash("sqfscat", &given, &[ROWS]) {
+    let given = parse(&[CAT_ROWS], Style::OptionsFirst, args)?;
+    if let Some(outcome) = usage::squash("sqfscat", &given, &[CAT_ROWS]) {
         return outcome;
     }
     let job = Job::new(given, "sqfscat")?;
-    if job.names.is_empty() && !job.given.has("-extract-file") {
+    if job.names.is_empty() {
         return Err(Error::usage("no files specified on command line"));
     }
     job.cat(&job.open()?)
@@ -156,10 +183,10 @@ impl Job {
         let damaged = loaded.faults.count() > 0;
         let is_long = ["-lls", "-llnumeric", "-llc", "-linfo"].iter().any(|name| self.given.has(name));
         let lens = if is_long { directory_lens(&loaded.tree) } else { HashMap::new() };
-        let loaded = self.chosen(&opened, loaded)?;
+        let loaded = self.chosen(loaded)?;
         if let Some(file) = self.given.last("-pf") {
-            unpseudo::write(&opened, &loaded.tree, Path::new(file))?;
-            return Ok(ExitCode::from(u8::from(damaged)));
+            let is_whole = unpseudo::write(&opened, &loaded, Path::new(file))?;
+            return Ok(ExitCode::from(u8::from(damaged || !is_whole)));
         }
         if is_list {
             self.list(&loaded.tree, clock, &lens)?;
@@ -207,47 +234,82 @@ impl Job {
         lister.print(tree)
     }
 
-    fn kind(&self) -> Kind {
-        let is_plain =
-            ["-no-wildcards", "-follow-symlinks", "-match"].iter().any(|name| self.given.has(name));
-        match () {
-            () if self.given.has("-regex") => Kind::Regex,
-            () if is_plain => Kind::Exact,
-            () => Kind::Glob,
+    fn kind(&self) -> Result<Kind> {
+        let is_plain = ["-no-wildcards", "-match"].iter().any(|name| self.given.has(name));
+        match (self.given.has("-regex"), is_plain) {
+            (true, true) => Err(Error::usage("Both -no-wildcards and -regex should not be set")),
+            (true, false) => Ok(Kind::Regex),
+            (false, true) => Ok(Kind::Exact),
+            (false, false) => Ok(Kind::Glob),
         }
     }
 
-    /// Returns the part of the tree that is asked for.
-    fn chosen(&self, opened: &Opened, loaded: LoadedVolume) -> Result<LoadedVolume> {
+    /// Returns the names to extract, and those to leave out.
+    fn names(&self, tree: &Tree) -> Result<(PathPatterns, PathPatterns)> {
         let (mut extract, mut exclude) = (PathPatterns::default(), PathPatterns::default());
-        let kind = self.kind();
-        let is_exclude = self.given.has("-excludes");
+        let (kind, is_exclude) = (self.kind()?, self.given.has("-excludes"));
+        let mut take = |name: &[u8], is_exclude: bool| {
+            let (what, rest) = match is_exclude {
+                true => ("exclude", name.strip_prefix(b"... ").unwrap_or(name)),
+                false => ("extract", name),
+            };
+            if rest.iter().all(|&byte| byte == b'/') {
+                return Err(Error::usage(format!("Invalid {what} file {}", packfs::escaped(name))));
+            }
+            if is_exclude { exclude.add(name, kind) } else { extract.add_rooted(name, kind) }
+        };
+        let follows = ["-match", "-follow-symlinks", "-missing-symlinks"];
+        let follows = !is_exclude && follows.iter().any(|name| self.given.has(name));
+        let mut followed = Vec::new();
         for name in &self.names {
-            if is_exclude {
-                exclude.add(name, kind)?;
-            } else if kind == Kind::Exact {
-                for path in self.followed(opened, &loaded.tree, name)? {
-                    extract.add(path.as_bytes(), kind)?;
-                }
-            } else {
-                extract.add(name, kind)?;
+            match if follows { self.follow(tree, name, kind)? } else { None } {
+                Some(paths) => followed.extend(paths),
+                None => take(name, is_exclude)?,
             }
         }
-        for (option, list) in [("-extract-file", &mut extract), ("-exclude-file", &mut exclude)] {
+        for (option, is_exclude) in [("-extract-file", false), ("-exclude-file", true)] {
             for file in self.given.all(option) {
                 let text = std::fs::read(file).or_io(|| format!("cannot open {file:?}"))?;
                 let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_start);
                 let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
-                lines.try_for_each(|line| list.add(line, kind))?;
+                lines.try_for_each(|line| take(line, is_exclude))?;
             }
         }
-        self.given.all("-exclude-list").try_for_each(|name| exclude.add(name.as_bytes(), kind))?;
+        self.given.all("-exclude-list").try_for_each(|name| take(name.as_bytes(), true))?;
+        followed.into_iter().for_each(|path| extract.add_path(path));
+        Ok((extract, exclude))
+    }
+
+    /// Returns what a name leads to, with the links on the way; `None` for what is not whole.
+    ///
+    /// Errors: `Failed` for what is not whole, if the options say so.
+    fn follow(&self, tree: &Tree, name: &[u8], kind: Kind) -> Result<Option<Vec<ImagePath>>> {
+        let found = follow::followed(tree, name, kind)?;
+        let is_part = |path: &ImagePath| !path.is_root();
+        if !found.is_broken && !found.ends.is_empty() && found.ends.iter().all(is_part) {
+            return Ok(Some([found.ends, found.links].concat()));
+        }
+        let text = format!("Extract filename {} can't be resolved", packfs::escaped(name));
+        if self.given.has("-match") || self.given.has("-missing-symlinks") {
+            return Err(Error::failed(text));
+        }
+        anstream::eprintln!("{text}");
+        Ok(None)
+    }
+
+    /// Returns the part of the tree that is asked for.
+    fn chosen(&self, loaded: LoadedVolume) -> Result<LoadedVolume> {
+        let (extract, exclude) = self.names(&loaded.tree)?;
         let depth = self.given.number::<usize>("-max-depth")?.unwrap_or(usize::MAX);
         let time = self.given.text("-all-time")?.map(|text| when::seconds("-all-time", text)).transpose()?;
         let compiled = |name: &str| self.given.last(name).map(|text| regex(text.as_bytes())).transpose();
         let (without, only) = (compiled("-xattrs-exclude")?, compiled("-xattrs-include")?);
         let is_user = self.given.has("-user-xattrs");
         let has_extract = !extract.is_empty();
+        let id = |name: &str, ids: Ids| self.given.text(name)?.map(|text| ids.id(text)).transpose();
+        let (uid, gid) = (id("-force-uid", Ids::users())?, id("-force-gid", Ids::groups())?);
+        let mode = |name: &str| self.given.text(name)?.map(str::parse::<ModeChange>).transpose();
+        let (file_mode, dir_mode) = (mode("-force-file-mode")?, mode("-force-dir-mode")?);
         selected::selected(loaded, |path, node, edit| {
             let wanted = !has_extract
                 || path.is_root()
@@ -257,6 +319,12 @@ impl Job {
                 return false;
             }
             edit.meta.mtime = time.map_or(edit.meta.mtime, Timestamp::from_seconds);
+            edit.meta.owner.uid = uid.unwrap_or(edit.meta.owner.uid);
+            edit.meta.owner.gid = gid.unwrap_or(edit.meta.owner.gid);
+            let change = if node.is_dir() { &dir_mode } else { &file_mode };
+            if let Some(change) = change.as_ref().filter(|_| !matches!(node.kind, NodeKind::Symlink(_))) {
+                edit.meta.mode = change.apply(edit.meta.mode, node.is_dir());
+            }
             edit.xattrs.retain(|name, _| {
                 without.as_ref().is_none_or(|regex| !regex.is_match(name))
                     && only.as_ref().is_none_or(|regex| regex.is_match(name))
@@ -264,25 +332,6 @@ impl Job {
             });
             true
         })
-    }
-
-    /// Returns a path, and with `-follow-symlinks` all links on the way to its end.
-    fn followed(&self, opened: &Opened, tree: &Tree, name: &[u8]) -> Result<Vec<ImagePath>> {
-        let unresolved =
-            || Error::failed(format!("Extract filename {} can't be resolved", packfs::escaped(name)));
-        let path = ImagePath::parse(name)?;
-        let must = self.given.has("-match") || self.given.has("-missing-symlinks");
-        if !self.given.has("-follow-symlinks") {
-            return match tree.find(&path) {
-                None if must => Err(unresolved()),
-                _ => Ok(vec![path]),
-            };
-        }
-        let found = selected::with_links(tree, &path);
-        if must && opened.resolve(&path).is_err() {
-            return Err(unresolved());
-        }
-        Ok(found)
     }
 
     fn tell_start(&self, opened: &Opened, tree: &Tree) {
@@ -343,30 +392,27 @@ impl Job {
     fn cat(&self, opened: &Opened) -> Outcome {
         let loaded = opened.load_what_is_there(&report::PrintWarnings)?;
         let mut out = report::stdout_bytes()?;
-        let (kind, mut failed) = (self.kind(), false);
+        let (kind, mut failed) = (self.kind()?, false);
+        let mut complain = |text: String| {
+            anstream::eprintln!("cat: {text}");
+            failed = true;
+        };
         for name in &self.names {
-            let mut patterns = PathPatterns::default();
-            patterns.add(name, kind)?;
+            let found = follow::followed(&loaded.tree, name, kind)?;
             let shown = packfs::escaped(name).to_string();
-            let depth = ImagePath::parse(name).map_or(0, |path| path.names().count());
-            let found = matching(&loaded.tree, &patterns, depth);
-            if found.is_empty() {
-                anstream::eprintln!("cat: no matches for /{}", shown.trim_start_matches('/'));
-                failed = true;
+            let shown = shown.trim_start_matches('/');
+            match (found.ends.is_empty(), found.is_broken) {
+                (true, _) => complain(format!("no matches for /{shown}")),
+                (false, true) => complain(format!("/{shown} failed to resolve in part")),
+                _ => {}
             }
-            for path in found {
-                match opened.resolve(&path).and_then(|id| opened.volume().inode(id)) {
-                    Ok(inode) if inode.kind.file_type() == FileType::Directory => {
-                        anstream::eprintln!("cat: /{path} is a directory");
-                        failed = true;
-                    }
-                    Ok(inode) if inode.kind.file_type() == FileType::File => {
+            for path in found.ends {
+                match loaded.tree.find(&path).map(|id| loaded.tree.node(id).kind.file_type()) {
+                    Some(FileType::File) => {
                         opened.copy_file(&path, &mut out)?;
                     }
-                    _ => {
-                        anstream::eprintln!("cat: /{path} is not a regular file");
-                        failed = true;
-                    }
+                    Some(FileType::Directory) => complain(format!("/{path} is a directory")),
+                    _ => complain(format!("/{path} is not a regular file")),
                 }
             }
         }
@@ -386,17 +432,6 @@ fn refuse_what_is_there(tree: &Tree, dest: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Returns the paths of a depth that match.
-fn matching(tree: &Tree, patterns: &PathPatterns, depth: usize) -> Vec<ImagePath> {
-    let (mut walk, mut found) = (tree.walk(), Vec::new());
-    while let Some((path, _)) = walk.next() {
-        if path.names().count() == depth && patterns.cover(path) {
-            found.push(path.clone());
-        }
-    }
-    found
 }
 
 /// Returns the closing lines.

@@ -3,7 +3,9 @@
 
 mod bench;
 mod call;
+mod help;
 mod judge;
+mod lines;
 mod packing;
 mod reading;
 
