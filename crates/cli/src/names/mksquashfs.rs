@@ -213,6 +213,7 @@ impl Job {
         let actions = actions::Actions::of(&self.given, &users, &groups)?;
         let sources = self.sources();
         if !self.is_star {
+            self.check_tar()?;
             sources.check(pseudo.makes_root(), self.given.all("-pf").any(|file| file == "-"))?;
         }
         if !is_quiet {
@@ -280,6 +281,19 @@ impl Job {
                 Some(Selection::new(move |path| path.names().count() > depth || patterns.cover(path)));
         }
         Ok(())
+    }
+
+    /// Refuses what the tool does not do with archives.
+    fn check_tar(&self) -> Result<()> {
+        let refused = |option: &str| Err(Error::usage(format!("{option} is not supported with -tar")));
+        match self.is_tar {
+            true if self.given.has("-max-depth") => refused("-max-depth"),
+            true if self.given.has("-sort") => refused("-sort"),
+            true if !self.excludes.is_empty() && squash::exclude_kind(&self.given) == Kind::Exact => {
+                Err(Error::usage("-e and -ef need -wildcards or -regex with -tar"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn sources(&self) -> sources::Sources<'_> {
@@ -360,7 +374,6 @@ impl Job {
             if drops_mounts && node.is_dir() && sources::is_mount_point(&self.sources, path) {
                 return Ok(false);
             }
-            let is_symlink = matches!(node.kind, NodeKind::Symlink(_));
             config.apply(path, edit);
             if path.is_root() && times.is_root_made {
                 edit.meta.mtime = Timestamp::from_seconds(times.own_time);
@@ -368,7 +381,7 @@ impl Job {
             if path.is_root() {
                 metadata.root(&mut edit.meta, newest);
             }
-            edit.meta = metadata.forced(edit.meta, node.is_dir(), is_symlink);
+            edit.meta = metadata.forced(edit.meta, node.is_dir());
             edit.meta.mtime = metadata.times.of_node(edit.meta.mtime, newest);
             let takes_user = matches!(node.kind, NodeKind::Directory | NodeKind::File { .. });
             metadata.xattrs(&mut edit.xattrs, takes_user);
@@ -387,16 +400,19 @@ impl Job {
         if pseudo.is_empty() {
             return Ok(loaded);
         }
-        let meta = |meta: packfs::Meta, is_dir: bool, is_symlink: bool| {
-            let forced =
-                if metadata.pseudo_override { meta } else { metadata.forced(meta, is_dir, is_symlink) };
+        let meta = |meta: packfs::Meta, is_dir: bool| {
+            let forced = if metadata.pseudo_override { meta } else { metadata.forced(meta, is_dir) };
             packfs::Meta { mtime: metadata.times.of_node(forced.mtime, newest), ..forced }
         };
         if metadata.drops_xattrs() {
             pseudo.drop_xattrs();
         }
         let has_root = self.sources().has_root();
-        let lines = pseudo.manifest(&loaded.tree, has_root, &Defaults { now: own_time, meta: &meta })?;
+        let lines = pseudo.manifest(
+            &loaded.tree,
+            has_root,
+            &Defaults { now: own_time, meta: &meta, xattrs: &|takes_user| metadata.added_xattrs(takes_user) },
+        )?;
         let mut shape = Shape::default();
         shape.additions.add(&lines, "pseudo definition")?;
         let loaded = shape_tree(&loaded.tree, loaded.contents, &shape)?;

@@ -28,6 +28,7 @@ mod mkcomposefs;
 mod mkfs_erofs;
 mod mksquashfs;
 mod mkzftree;
+mod modes;
 mod moves;
 mod ng_diff;
 mod ng_glob;

@@ -4,7 +4,7 @@
 use super::globs::matches_path;
 use super::pseudo::{Defaults, host_entry, quoted};
 use packfs::source::ModeChange;
-use packfs::{Error, ImagePath, Meta, Name, Result, ResultExt, Timestamp};
+use packfs::{Error, ImagePath, Meta, Name, Result, ResultExt, Timestamp, Xattrs};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -182,7 +182,7 @@ impl Line {
     }
 
     fn entry(&self, path: &ImagePath, host: &Path) -> Result<Vec<u8>> {
-        let meta = |meta: Meta, is_dir: bool, _| {
+        let meta = |meta: Meta, is_dir: bool| {
             let mut meta = meta;
             meta.mode = self.mode.as_ref().map_or(meta.mode, |change| change.apply(meta.mode, is_dir));
             meta.owner.uid = self.uid.unwrap_or(meta.owner.uid);
@@ -190,6 +190,6 @@ impl Line {
             meta.mtime = if self.keeps_time { meta.mtime } else { Timestamp::from_seconds(0) };
             meta
         };
-        host_entry(path, host, &Defaults { now: 0, meta: &meta })
+        host_entry(path, host, &Defaults { now: 0, meta: &meta, xattrs: &|_| Xattrs::new() })
     }
 }

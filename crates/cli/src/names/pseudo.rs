@@ -3,7 +3,7 @@
 use super::squash::xattr;
 use super::users::Ids;
 use super::when;
-use packfs::{Error, ImagePath, Meta, NodeKind, Owner, Result, ResultExt, Timestamp, Tree, Xattrs};
+use packfs::{Error, ImagePath, Meta, Owner, Result, ResultExt, Timestamp, Tree, Xattrs};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
@@ -74,8 +74,10 @@ pub struct Pseudo<'a> {
 pub struct Defaults<'a> {
     /// Time of entries without one.
     pub now: i64,
-    /// Applies the forced changes, for a directory and a symbolic link.
-    pub meta: &'a dyn Fn(Meta, bool, bool) -> Meta,
+    /// Applies the forced changes; true for a directory.
+    pub meta: &'a dyn Fn(Meta, bool) -> Meta,
+    /// Attributes that every entry gets; true for one that takes those of users.
+    pub xattrs: &'a dyn Fn(bool) -> Xattrs,
 }
 
 /// A definition as it is read from left to right.
@@ -353,7 +355,14 @@ impl<'a> Pseudo<'a> {
             }
             let is_root_of_nothing = path.is_root() && !is_source;
             let Some((what, given, data)) = &row.made else {
-                lines.extend((!row.xattrs.is_empty()).then(|| modify(path, None, &row.xattrs)));
+                match found {
+                    Some(_) => {
+                        lines.extend((!row.xattrs.is_empty()).then(|| modify(path, None, &row.xattrs)));
+                    }
+                    None => self.ignored.push(format!(
+                        "Pseudo xattr file \"{path}\" does not exist in source filesystem.  Ignoring."
+                    )),
+                }
                 continue;
             };
             match (what, found) {
@@ -367,8 +376,7 @@ impl<'a> Pseudo<'a> {
                     let node = tree.node(id);
                     let mtime = given.mtime.map_or(node.meta.mtime, Timestamp::from_seconds);
                     let meta = Meta { mode: given.mode, owner: given.owner, mtime };
-                    let meta =
-                        (defaults.meta)(meta, node.is_dir(), matches!(node.kind, NodeKind::Symlink(_)));
+                    let meta = (defaults.meta)(meta, node.is_dir());
                     lines.push(modify(path, Some(meta), &row.xattrs));
                     continue;
                 }
@@ -382,7 +390,11 @@ impl<'a> Pseudo<'a> {
                 _ => {}
             }
             let mut line = self.entry(path, what, *given, data.as_deref(), defaults)?;
-            add_xattrs(&mut line, &row.xattrs);
+            let takes_user = matches!(what, What::Dir | What::Command(_) | What::Data { .. });
+            let is_link = matches!(what, What::Link(_));
+            let mut xattrs = if is_link { Xattrs::new() } else { (defaults.xattrs)(takes_user) };
+            xattrs.extend(row.xattrs.clone());
+            add_xattrs(&mut line, &xattrs);
             lines.push(line);
         }
         Ok(lines)
@@ -407,7 +419,8 @@ impl<'a> Pseudo<'a> {
                 let fault = format!("Pathname \"{parent}\" does not exist in filesystem");
                 return Err(Error::usage(fault).hint("define the directory, or use -pd"));
             };
-            let line = line("dir", &parent, meta_of(above, defaults, true, false));
+            let mut line = line("dir", &parent, meta_of(above, defaults, true));
+            add_xattrs(&mut line, &(defaults.xattrs)(true));
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -423,7 +436,7 @@ impl<'a> Pseudo<'a> {
         data: Option<&Path>,
         defaults: &Defaults<'_>,
     ) -> Result<Vec<u8>> {
-        let meta = meta_of(given, defaults, *what == What::Dir, matches!(what, What::Symlink(_)));
+        let meta = meta_of(given, defaults, *what == What::Dir);
         Ok(match what {
             What::Dir | What::Modify => line("dir", path, meta),
             What::Device { letter, major, minor } => {
@@ -479,9 +492,9 @@ fn is_within_name(line: &[u8]) -> bool {
     words.quoted().len() > 0 && words.rest.is_empty() && !line.ends_with(b" \\")
 }
 
-fn meta_of(given: Given, defaults: &Defaults<'_>, is_dir: bool, is_symlink: bool) -> Meta {
+fn meta_of(given: Given, defaults: &Defaults<'_>, is_dir: bool) -> Meta {
     let mtime = Timestamp::from_seconds(given.mtime.unwrap_or(defaults.now));
-    (defaults.meta)(Meta { mode: given.mode, owner: given.owner, mtime }, is_dir, is_symlink)
+    (defaults.meta)(Meta { mode: given.mode, owner: given.owner, mtime }, is_dir)
 }
 
 /// Returns the line of an entry that is a file of this machine.
@@ -495,7 +508,7 @@ pub fn host_entry(path: &ImagePath, host: &Path, defaults: &Defaults<'_>) -> Res
         owner: Owner { uid: found.uid(), gid: found.gid() },
         mtime: Timestamp::from_seconds(found.mtime()),
     };
-    let meta = (defaults.meta)(meta, file_type.is_dir(), file_type.is_symlink());
+    let meta = (defaults.meta)(meta, file_type.is_dir());
     Ok(match () {
         () if file_type.is_dir() => line("dir", path, meta),
         () if file_type.is_symlink() => {
@@ -574,7 +587,7 @@ pub fn add_xattrs(line: &mut Vec<u8>, xattrs: &Xattrs) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packfs::TreeBuilder;
+    use packfs::{NodeKind, TreeBuilder};
 
     fn lines(definitions: &[&str]) -> Result<Vec<String>> {
         let (users, groups) = (Ids::default(), Ids::default());
@@ -587,7 +600,7 @@ mod tests {
             Meta::default(),
             Xattrs::new(),
         )?;
-        let defaults = Defaults { now: 9, meta: &|meta, _, _| meta };
+        let defaults = Defaults { now: 9, meta: &|meta, _| meta, xattrs: &|_| Xattrs::new() };
         let lines = pseudo.manifest(&builder.finish()?, true, &defaults)?;
         Ok(lines.into_iter().map(|line| String::from_utf8(line).unwrap()).collect())
     }

@@ -1,12 +1,13 @@
 //! Options that mksquashfs and sqfstar share, as settings of the library.
 
 use super::globs::{self, regex};
+use super::modes::Modes;
 use super::parse::{Given, Row, Takes, acts, ignored, size};
 use super::users::Ids;
 use super::when;
-use packfs::source::ModeChange;
 use packfs::{Error, Meta, NodeId, PackOptions, Result, Timestamp, Tree, Xattrs};
 use regex::bytes::Regex;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 /// Options of both tools.
@@ -235,10 +236,15 @@ pub enum Time {
 }
 
 fn time(given: &Given, name: &str) -> Result<Option<Time>> {
-    given
-        .text(name)?
-        .map(|text| if text == "inode" { Ok(Time::Newest) } else { when::seconds(name, text).map(Time::At) })
-        .transpose()
+    let is_newest = |text: &OsStr| text == "inode";
+    if given.all(name).any(is_newest) && !given.all(name).all(is_newest) {
+        return Err(Error::usage(format!("cannot specify both {name} <timestamp> and {name} inode")));
+    }
+    let parsed = given.text(name)?.map(|text| match text {
+        "inode" => Ok(Time::Newest),
+        text => when::seconds(name, text).map(Time::At),
+    });
+    parsed.transpose()
 }
 
 impl Time {
@@ -332,11 +338,11 @@ pub struct Metadata {
     offset: u32,
     root_uid: Option<u32>,
     root_gid: Option<u32>,
-    root_mode: Option<ModeChange>,
-    file_mode: Option<ModeChange>,
-    dir_mode: Option<ModeChange>,
+    root_mode: Option<Modes>,
+    file_mode: Option<Modes>,
+    dir_mode: Option<Modes>,
     /// Metadata of directories without an entry in a tar archive.
-    pub default_mode: Option<ModeChange>,
+    pub default_mode: Option<Modes>,
     /// The same, for the owner.
     pub default_uid: Option<u32>,
     /// The same, for the group.
@@ -387,12 +393,12 @@ impl Metadata {
     }
 
     /// Returns the metadata of a node after the forced changes.
-    pub fn forced(&self, meta: Meta, is_dir: bool, is_symlink: bool) -> Meta {
+    pub fn forced(&self, meta: Meta, is_dir: bool) -> Meta {
         let mut meta = meta;
         meta.owner.uid = self.uid.unwrap_or(meta.owner.uid).wrapping_add(self.offset);
         meta.owner.gid = self.gid.unwrap_or(meta.owner.gid).wrapping_add(self.offset);
         let change = if is_dir { &self.dir_mode } else { &self.file_mode };
-        if let Some(change) = change.as_ref().filter(|_| !is_symlink) {
+        if let Some(change) = change {
             meta.mode = change.apply(meta.mode, is_dir);
         }
         meta
@@ -421,11 +427,13 @@ impl Metadata {
                 && self.xattrs_include.as_ref().is_none_or(|regex| regex.is_match(name))
         };
         xattrs.retain(|name, _| keeps(name));
-        for (name, value) in &self.xattrs_add {
-            if takes_user || !name.starts_with(b"user.") {
-                xattrs.insert(name.clone(), value.clone());
-            }
-        }
+        xattrs.extend(self.added_xattrs(takes_user));
+    }
+
+    /// Returns the attributes that every node gets; those of users for files and directories alone.
+    pub fn added_xattrs(&self, takes_user: bool) -> Xattrs {
+        let added = self.xattrs_add.iter().filter(|_| !self.no_xattrs);
+        added.filter(|(name, _)| takes_user || !name.starts_with(b"user.")).cloned().collect()
     }
 }
 

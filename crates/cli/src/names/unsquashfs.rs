@@ -2,24 +2,29 @@
 
 use super::globs::{Kind, PathPatterns, regex};
 use super::listing::{Lines, Lister, directory_lens};
+use super::modes::Modes;
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, size};
 use super::teller::{Form, Teller};
+use super::trees::Edited;
 use super::users::Ids;
 use super::{follow, selected, superblock, unpseudo, usage, when};
 use crate::out::{Outcome, report};
 use packfs::read::LoadedVolume;
 use packfs::sink::{Existing, LossKind, UnpackOptions, UnpackReport};
-use packfs::source::ModeChange;
 use packfs::{
-    Error, FileType, ImagePath, NodeId, NodeKind, OpenOptions, Opened, Progress, Result, ResultExt,
+    Error, FileType, ImagePath, Node, NodeId, NodeKind, OpenOptions, Opened, Progress, Result, ResultExt,
     Timestamp, Tree,
 };
+use regex::bytes::Regex;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Options that list lines of `ls -l`.
+const LONG: [&str; 3] = ["-lls", "-llc", "-linfo"];
 
 /// Exit code of what was done in part.
 const IN_PART: u8 = 2;
@@ -157,6 +162,7 @@ impl Job {
     }
 
     fn run(&self) -> Outcome {
+        let wanted = self.wanted()?;
         let opened = self.open()?;
         let clock = if self.given.has("-UTC") { when::Clock::utc() } else { when::Clock::local() };
         if self.given.has("-mkfs-time") {
@@ -170,7 +176,7 @@ impl Job {
         if self.given.has("-cat") {
             return self.cat(&opened);
         }
-        let is_list = ["-ls", "-lls", "-llnumeric", "-lc", "-llc"].iter().any(|name| self.given.has(name));
+        let is_list = self.is_list();
         let is_quiet = self.given.has("-quiet");
         let form = match () {
             () if is_list => Form::Silent,
@@ -181,9 +187,9 @@ impl Job {
         let teller = Teller::new(form);
         let loaded = opened.load_what_is_there(&teller)?;
         let damaged = loaded.faults.count() > 0;
-        let is_long = ["-lls", "-llnumeric", "-llc", "-linfo"].iter().any(|name| self.given.has(name));
-        let lens = if is_long { directory_lens(&loaded.tree) } else { HashMap::new() };
-        let loaded = self.chosen(loaded)?;
+        let needs_lens = LONG.iter().chain(&["-llnumeric", "-lc"]).any(|name| self.given.has(name));
+        let lens = if needs_lens { directory_lens(&loaded.tree) } else { HashMap::new() };
+        let loaded = self.chosen(loaded, wanted)?;
         if let Some(file) = self.given.last("-pf") {
             let is_whole = unpseudo::write(&opened, &loaded, Path::new(file))?;
             return Ok(ExitCode::from(u8::from(damaged || !is_whole)));
@@ -218,9 +224,9 @@ impl Job {
     fn list(&self, tree: &Tree, clock: when::Clock, lens: &HashMap<ImagePath, usize>) -> Result<()> {
         let given = &self.given;
         let lines = match () {
-            () if given.has("-ls") || given.has("-lc") || given.has("-info") => Lines::Names,
             () if given.has("-llnumeric") => Lines::Numbers,
-            () => Lines::Long,
+            () if LONG.iter().any(|name| given.has(name)) => Lines::Long,
+            () => Lines::Names,
         };
         let is_concise = given.has("-lc") || given.has("-llc");
         let lister = Lister {
@@ -235,7 +241,8 @@ impl Job {
     }
 
     fn kind(&self) -> Result<Kind> {
-        let is_plain = ["-no-wildcards", "-match"].iter().any(|name| self.given.has(name));
+        let is_missing = self.given.has("-missing-symlinks") && !self.given.has("-follow-symlinks");
+        let is_plain = is_missing || ["-no-wildcards", "-match"].iter().any(|name| self.given.has(name));
         match (self.given.has("-regex"), is_plain) {
             (true, true) => Err(Error::usage("Both -no-wildcards and -regex should not be set")),
             (true, false) => Ok(Kind::Regex),
@@ -244,11 +251,20 @@ impl Job {
         }
     }
 
-    /// Returns the names to extract, and those to leave out.
-    fn names(&self, tree: &Tree) -> Result<(PathPatterns, PathPatterns)> {
+    fn is_list(&self) -> bool {
+        ["-ls", "-lls", "-llnumeric", "-lc", "-llc"].iter().any(|name| self.given.has(name))
+    }
+
+    /// Returns what the options ask for, before the image is read.
+    ///
+    /// Errors: `Usage`, `Io` for lists of names.
+    fn wanted(&self) -> Result<Wanted> {
+        if self.is_list() && self.given.has("-pf") {
+            return Err(Error::usage("lists (-ls, -lls etc.) and -pf cannot be printed together"));
+        }
         let (mut extract, mut exclude) = (PathPatterns::default(), PathPatterns::default());
         let (kind, is_exclude) = (self.kind()?, self.given.has("-excludes"));
-        let mut take = |name: &[u8], is_exclude: bool| {
+        let mut take = |name: &[u8], is_exclude: bool, is_followed: bool| {
             let (what, rest) = match is_exclude {
                 true => ("exclude", name.strip_prefix(b"... ").unwrap_or(name)),
                 false => ("extract", name),
@@ -256,82 +272,69 @@ impl Job {
             if rest.iter().all(|&byte| byte == b'/') {
                 return Err(Error::usage(format!("Invalid {what} file {}", packfs::escaped(name))));
             }
-            if is_exclude { exclude.add(name, kind) } else { extract.add_rooted(name, kind) }
+            match (is_followed, is_exclude) {
+                (true, _) => Ok(()),
+                (false, true) => exclude.add(name, kind),
+                (false, false) => extract.add_rooted(name, kind),
+            }
         };
         let follows = ["-match", "-follow-symlinks", "-missing-symlinks"];
         let follows = !is_exclude && follows.iter().any(|name| self.given.has(name));
-        let mut followed = Vec::new();
-        for name in &self.names {
-            match if follows { self.follow(tree, name, kind)? } else { None } {
-                Some(paths) => followed.extend(paths),
-                None => take(name, is_exclude)?,
-            }
-        }
+        self.names.iter().try_for_each(|name| take(name, is_exclude, follows))?;
         for (option, is_exclude) in [("-extract-file", false), ("-exclude-file", true)] {
             for file in self.given.all(option) {
                 let text = std::fs::read(file).or_io(|| format!("cannot open {file:?}"))?;
                 let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_start);
                 let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
-                lines.try_for_each(|line| take(line, is_exclude))?;
+                lines.try_for_each(|line| take(line, is_exclude, false))?;
             }
         }
-        self.given.all("-exclude-list").try_for_each(|name| take(name.as_bytes(), true))?;
-        followed.into_iter().for_each(|path| extract.add_path(path));
-        Ok((extract, exclude))
+        self.given.all("-exclude-list").try_for_each(|name| take(name.as_bytes(), true, false))?;
+        let id = |name: &str, ids: Ids| self.given.text(name)?.map(|text| ids.id(text)).transpose();
+        let mode = |name: &str| self.given.text(name)?.map(str::parse).transpose();
+        let compiled = |name: &str| self.given.last(name).map(|text| regex(text.as_bytes())).transpose();
+        let time = self.given.text("-all-time")?.map(|text| when::seconds("-all-time", text)).transpose()?;
+        Ok(Wanted {
+            extract,
+            exclude,
+            follows: follows.then_some(kind),
+            depth: self.given.number("-max-depth")?.unwrap_or(usize::MAX),
+            mtime: time.map(Timestamp::from_seconds),
+            uid: id("-force-uid", Ids::users())?,
+            gid: id("-force-gid", Ids::groups())?,
+            file_mode: mode("-force-file-mode")?,
+            dir_mode: mode("-force-dir-mode")?,
+            xattrs_exclude: compiled("-xattrs-exclude")?,
+            xattrs_include: compiled("-xattrs-include")?,
+            user_xattrs: self.given.has("-user-xattrs"),
+        })
     }
 
-    /// Returns what a name leads to, with the links on the way; `None` for what is not whole.
+    /// Adds what a name leads to, with the links on the way; what is not whole as it is typed.
     ///
     /// Errors: `Failed` for what is not whole, if the options say so.
-    fn follow(&self, tree: &Tree, name: &[u8], kind: Kind) -> Result<Option<Vec<ImagePath>>> {
+    fn follow(&self, tree: &Tree, name: &[u8], kind: Kind, extract: &mut PathPatterns) -> Result<()> {
         let found = follow::followed(tree, name, kind)?;
         let is_part = |path: &ImagePath| !path.is_root();
         if !found.is_broken && !found.ends.is_empty() && found.ends.iter().all(is_part) {
-            return Ok(Some([found.ends, found.links].concat()));
+            found.ends.into_iter().chain(found.links).for_each(|path| extract.add_path(path));
+            return Ok(());
         }
         let text = format!("Extract filename {} can't be resolved", packfs::escaped(name));
         if self.given.has("-match") || self.given.has("-missing-symlinks") {
             return Err(Error::failed(text));
         }
         anstream::eprintln!("{text}");
-        Ok(None)
+        extract.add_rooted(name, kind)
     }
 
     /// Returns the part of the tree that is asked for.
-    fn chosen(&self, loaded: LoadedVolume) -> Result<LoadedVolume> {
-        let (extract, exclude) = self.names(&loaded.tree)?;
-        let depth = self.given.number::<usize>("-max-depth")?.unwrap_or(usize::MAX);
-        let time = self.given.text("-all-time")?.map(|text| when::seconds("-all-time", text)).transpose()?;
-        let compiled = |name: &str| self.given.last(name).map(|text| regex(text.as_bytes())).transpose();
-        let (without, only) = (compiled("-xattrs-exclude")?, compiled("-xattrs-include")?);
-        let is_user = self.given.has("-user-xattrs");
-        let has_extract = !extract.is_empty();
-        let id = |name: &str, ids: Ids| self.given.text(name)?.map(|text| ids.id(text)).transpose();
-        let (uid, gid) = (id("-force-uid", Ids::users())?, id("-force-gid", Ids::groups())?);
-        let mode = |name: &str| self.given.text(name)?.map(str::parse::<ModeChange>).transpose();
-        let (file_mode, dir_mode) = (mode("-force-file-mode")?, mode("-force-dir-mode")?);
-        selected::selected(loaded, |path, node, edit| {
-            let wanted = !has_extract
-                || path.is_root()
-                || extract.cover(path)
-                || node.is_dir() && extract.lead_through(path);
-            if !wanted || path.names().count() > depth || exclude.cover(path) {
-                return false;
-            }
-            edit.meta.mtime = time.map_or(edit.meta.mtime, Timestamp::from_seconds);
-            edit.meta.owner.uid = uid.unwrap_or(edit.meta.owner.uid);
-            edit.meta.owner.gid = gid.unwrap_or(edit.meta.owner.gid);
-            let change = if node.is_dir() { &dir_mode } else { &file_mode };
-            if let Some(change) = change.as_ref().filter(|_| !matches!(node.kind, NodeKind::Symlink(_))) {
-                edit.meta.mode = change.apply(edit.meta.mode, node.is_dir());
-            }
-            edit.xattrs.retain(|name, _| {
-                without.as_ref().is_none_or(|regex| !regex.is_match(name))
-                    && only.as_ref().is_none_or(|regex| regex.is_match(name))
-                    && (!is_user || name.starts_with(b"user."))
-            });
-            true
-        })
+    fn chosen(&self, loaded: LoadedVolume, mut wanted: Wanted) -> Result<LoadedVolume> {
+        if let Some(kind) = wanted.follows {
+            let mut names = self.names.iter();
+            names.try_for_each(|name| self.follow(&loaded.tree, name, kind, &mut wanted.extract))?;
+        }
+        selected::selected(loaded, |path, node, edit| wanted.change(path, node, edit))
     }
 
     fn tell_start(&self, opened: &Opened, tree: &Tree) {
@@ -418,6 +421,49 @@ impl Job {
         }
         out.flush().or_io(report::cannot_write)?;
         Ok(ExitCode::from(self.code(failed)))
+    }
+}
+
+/// Names that are asked for, and changes of what they name.
+struct Wanted {
+    /// Nothing for everything.
+    extract: PathPatterns,
+    exclude: PathPatterns,
+    /// Kind of the names on the command line, if links on their way are extracted, too.
+    follows: Option<Kind>,
+    depth: usize,
+    mtime: Option<Timestamp>,
+    uid: Option<u32>,
+    gid: Option<u32>,
+    file_mode: Option<Modes>,
+    dir_mode: Option<Modes>,
+    xattrs_exclude: Option<Regex>,
+    xattrs_include: Option<Regex>,
+    user_xattrs: bool,
+}
+
+impl Wanted {
+    /// Changes a node; false for one that is left out.
+    fn change(&self, path: &ImagePath, node: &Node, edit: &mut Edited) -> bool {
+        let is_wanted = self.extract.is_empty()
+            || path.is_root()
+            || self.extract.cover(path)
+            || node.is_dir() && self.extract.lead_through(path);
+        if !is_wanted || path.names().count() > self.depth || self.exclude.cover(path) {
+            return false;
+        }
+        let meta = &mut edit.meta;
+        meta.mtime = self.mtime.unwrap_or(meta.mtime);
+        meta.owner.uid = self.uid.unwrap_or(meta.owner.uid);
+        meta.owner.gid = self.gid.unwrap_or(meta.owner.gid);
+        let change = if node.is_dir() { &self.dir_mode } else { &self.file_mode };
+        meta.mode = change.as_ref().map_or(meta.mode, |change| change.apply(meta.mode, node.is_dir()));
+        edit.xattrs.retain(|name, _| {
+            self.xattrs_exclude.as_ref().is_none_or(|regex| !regex.is_match(name))
+                && self.xattrs_include.as_ref().is_none_or(|regex| regex.is_match(name))
+                && (!self.user_xattrs || name.starts_with(b"user."))
+        });
+        true
     }
 }
 
