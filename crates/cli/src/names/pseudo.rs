@@ -355,17 +355,14 @@ impl<'a> Pseudo<'a> {
             }
             let is_root_of_nothing = path.is_root() && !is_source;
             let Some((what, given, data)) = &row.made else {
-                match found {
-                    Some(_) => {
-                        lines.extend((!row.xattrs.is_empty()).then(|| modify(path, None, &row.xattrs)));
-                    }
-                    None => self.ignored.push(format!(
-                        "Pseudo xattr file \"{path}\" does not exist in source filesystem.  Ignoring."
-                    )),
-                }
+                lines.extend((!row.xattrs.is_empty()).then(|| modify(path, None, &row.xattrs)));
                 continue;
             };
             match (what, found) {
+                (What::Modify, None) if !row.xattrs.is_empty() => {
+                    let fault = format!("\"{path}\" does not exist, so it gets no pseudo attribute");
+                    return Err(Error::usage(fault));
+                }
                 (What::Modify, None) => {
                     self.ignored.push(format!(
                         "Pseudo modify file \"{path}\" does not exist in source filesystem.  Ignoring."

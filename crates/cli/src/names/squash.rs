@@ -363,13 +363,17 @@ impl Metadata {
         let id = |name: &str, ids: &Ids| given.text(name)?.map(|text| ids.id(text)).transpose();
         let mode = |name: &str| given.text(name)?.map(str::parse).transpose();
         let compiled = |name: &str| given.last(name).map(|text| regex(text.as_bytes())).transpose();
-        let all_root = given.has("-all-root").then_some(0);
+        // The last one counts.
+        let forced = |name: &str, ids: &Ids| match given.switched("-all-root", name, false) {
+            true => Ok(Some(0)),
+            false => id(name, ids),
+        };
         let times = Times::of(given)?;
         let added = given.all("-xattrs-add").map(|text| xattr(text.as_bytes()));
         Ok(Metadata {
             times,
-            uid: id("-force-uid", users)?.or(all_root),
-            gid: id("-force-gid", groups)?.or(all_root),
+            uid: forced("-force-uid", users)?,
+            gid: forced("-force-gid", groups)?,
             offset: given.number("-uid-gid-offset")?.unwrap_or(0),
             root_uid: id("-root-uid", users)?,
             root_gid: id("-root-gid", groups)?,

@@ -20,12 +20,12 @@ fn of_original(text: &str) -> Options {
     for line in text.lines().map(str::trim_start).filter(|line| line.starts_with('-')) {
         let (word, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
         let rest = rest.trim_start().to_owned();
-        match word.split_once('[') {
-            Some((short, more)) => {
-                options.insert(format!("{short}{}", more.trim_end_matches(']')), rest.clone());
-                options.insert(short.to_owned(), rest);
-            }
-            None => drop(options.insert(word.to_owned(), rest)),
+        let (short, more) = word.split_once('[').unwrap_or((word, ""));
+        let names = [short.to_owned(), format!("{short}{}", more.trim_end_matches(']'))];
+        let is_name = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        for name in names.into_iter().filter(is_name) {
+            // Texts about others begin with a name, too, and stand behind its own line.
+            options.entry(name).or_insert_with(|| rest.clone());
         }
     }
     options
@@ -73,7 +73,7 @@ fn the_guide_names_what_has_no_effect_of_each_option_in_the_originals_help() {
         for (name, rest) in theirs {
             match ours.get(&name) {
                 None => faults.push(format!("{tool} {name}: unknown")),
-                Some(own) if rest.starts_with('<') != own.contains("VALUE") => {
+                Some(own) if rest.starts_with('<') && !own.contains("VALUE") => {
                     faults.push(format!("{tool} {name} {rest}: {own:?} here"));
                 }
                 Some(_) => {}

@@ -222,7 +222,6 @@ fn pseudo_files_are_read_back_with_all_names() {
                       setfattr -n user.c -v ' a\\\\b' link.f && truncate -s 300000 holes; true";
     std::fs::write(names.path("r/link.f"), "f").unwrap();
     Command::new("sh").args(["-c", attributes]).current_dir(names.path("r")).status().unwrap();
-    let listed = |image: &str| names.ours("unsquashfs", &format!("-lln -full {image}")).text().to_owned();
     names.ours("mksquashfs", "r a.sqfs").done();
     let written = names.ours("unsquashfs", "-n -pf a.pseudo a.sqfs");
     assert_eq!((written.code, &*written.stderr), (Some(0), ""));
@@ -236,7 +235,6 @@ fn pseudo_files_are_read_back_with_all_names() {
         let theirs = names.theirs(&peer, &words("- c.sqfs -pf a.pseudo"), None);
         assert_eq!(theirs.code, Some(0), "{}", theirs.stderr);
         names.fixture.run(["diff", "a.sqfs", "c.sqfs"]).done();
-        assert_eq!(listed("a.sqfs"), listed("c.sqfs"));
     }
     // Line feeds: names are read back by packfs, and targets have no definition.
     std::fs::write(names.path("r").join("nl\nx"), "n").unwrap();
