@@ -11,6 +11,9 @@ use std::path::Path;
 /// Columns of owner and size.
 const COLUMNS: usize = 25;
 
+/// Length of a directory without entries.
+const EMPTY_LEN: usize = 3;
+
 /// Form of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
@@ -51,7 +54,7 @@ impl Lister<'_> {
         let mut walk = tree.walk();
         while let Some((path, id)) = walk.next() {
             let node = tree.node(id);
-            if self.is_concise && node.is_dir() && tree.entries(id).next().is_some() {
+            if self.is_concise && node.is_dir() && self.lens.get(path) != Some(&EMPTY_LEN) {
                 continue;
             }
             let mut line = Vec::new();
@@ -102,7 +105,7 @@ impl Lister<'_> {
 pub fn directory_len(tree: &Tree, id: NodeId) -> usize {
     let entries = tree.entries(id);
     let headers = entries.len().div_ceil(256) * 12;
-    3 + headers + entries.map(|entry| 8 + entry.name.len()).sum::<usize>()
+    EMPTY_LEN + headers + entries.map(|entry| 8 + entry.name.len()).sum::<usize>()
 }
 
 /// Returns the lengths of all directories, by path.

@@ -13,7 +13,9 @@ use packfs::{
     Error, MadeAt, NodeKind, Pack, PackOptions, PackReport, Progress, Result, ResultExt, Timestamp,
 };
 use std::ffi::OsString;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -22,6 +24,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 const RECOVER: &str = "packfs replaces an image only when the new one is complete, so nothing needs recovery";
+const DEREF_PATH: &str = "-dereference follows all links; -e leaves one out, and -p adds what it leads to";
 const CPIO: &str = "packfs pack reads tar archives and manifests";
 
 /// Options of mksquashfs alone.
@@ -37,6 +40,9 @@ const ROWS: &[Row] = &[
     acts("-one-file-system", Takes::Nothing),
     acts("-one-file-system-x", Takes::Nothing),
     acts("-keep-as-directory", Takes::Nothing),
+    acts("-dereference", Takes::Nothing),
+    acts("-deref", Takes::One),
+    refused("-deref-path", Takes::One, DEREF_PATH),
     acts("-no-strip -tarstyle", Takes::Nothing),
     acts("-cpiostyle", Takes::Nothing),
     acts("-cpiostyle0", Takes::Nothing),
@@ -77,6 +83,16 @@ struct Job {
     excludes: Vec<Vec<u8>>,
     is_tar: bool,
     is_star: bool,
+}
+
+/// Times that are found in the sources.
+#[derive(Clone, Copy)]
+struct Newest {
+    /// Time of the newest inode.
+    newest: i64,
+    /// Time of what has none of its own.
+    own_time: i64,
+    is_root_made: bool,
 }
 
 /// Runs mksquashfs.
@@ -199,6 +215,11 @@ impl Job {
             }
         }
         let actions = actions::Actions::of(&self.given, &users, &groups)?;
+        let sources = self.sources();
+        if !self.is_star {
+            self.check_tar()?;
+            sources.check(pseudo.makes_root(), self.given.all("-pf").any(|file| file == "-"))?;
+        }
         if !is_quiet {
             let block = options.block_size.unwrap_or_default();
             let count = if options.jobs == 0 { packfs::processor_count() } else { options.jobs };
@@ -208,14 +229,15 @@ impl Job {
                  Creating 4.0 filesystem on {image}, block size {block}."
             ))?;
         }
-        let loaded = self.loaded(&metadata, teller)?;
-        let newest = loaded.tree.nodes().map(|(_, node)| node.meta.mtime.seconds).max().unwrap_or(0);
+        let (loaded, is_root_made) = self.loaded(&metadata, &sources, teller)?;
+        let newest = metadata.times.newest(&loaded.tree, is_root_made, pseudo.newest());
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let now = i64::try_from(now).unwrap_or(i64::MAX);
-        let made_at = metadata.made_at.map_or(now, |time| squash::seconds(time, newest));
-        options.made_at = MadeAt::Seconds(made_at);
-        let loaded = self.changed(loaded, &metadata, &actions, newest)?;
-        let loaded = self.with_pseudo(loaded, &metadata, &mut pseudo, (newest, now.min(made_at)))?;
+        options.made_at = MadeAt::Seconds(metadata.times.made_at.map_or(now, |time| time.seconds(newest)));
+        let own_time = if metadata.times.is_reproducible { newest } else { now };
+        let times = Newest { newest, own_time, is_root_made };
+        let loaded = self.changed(loaded, &metadata, &actions, times)?;
+        let loaded = self.with_pseudo(loaded, &metadata, &mut pseudo, times)?;
         for message in &pseudo.ignored {
             if self.given.has("-exit-on-error") {
                 return Err(Error::failed(message));
@@ -268,9 +290,42 @@ impl Job {
         Ok(())
     }
 
-    fn loaded(&self, metadata: &Metadata, teller: &Teller) -> Result<Loaded> {
+    /// Refuses what the tool does not do with archives.
+    fn check_tar(&self) -> Result<()> {
+        let refused = |option: &str| Err(Error::usage(format!("{option} is not supported with -tar")));
+        match self.is_tar {
+            true if self.given.has("-max-depth") => refused("-max-depth"),
+            true if self.given.has("-sort") => refused("-sort"),
+            true if !self.excludes.is_empty() && squash::exclude_kind(&self.given) == Kind::Exact => {
+                Err(Error::usage("-e and -ef need -wildcards or -regex with -tar"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sources(&self) -> sources::Sources<'_> {
+        sources::Sources {
+            paths: &self.sources,
+            is_tar: self.is_tar,
+            is_tarstyle: self.given.has("-no-strip"),
+            list_end: match () {
+                () if self.given.has("-cpiostyle0") => Some(0),
+                () if self.given.has("-cpiostyle") => Some(b'\n'),
+                () => None,
+            },
+            keeps_directory: self.given.has("-keep-as-directory"),
+        }
+    }
+
+    fn loaded(
+        &self,
+        metadata: &Metadata,
+        sources: &sources::Sources<'_>,
+        teller: &Teller,
+    ) -> Result<(Loaded, bool)> {
         let mut shape = Shape {
             one_file_system: self.given.has("-one-file-system") || self.given.has("-one-file-system-x"),
+            follow_symlinks: self.given.has("-dereference") || self.given.has("-deref"),
             keep_going: !self.given.has("-exit-on-error"),
             whiteouts: Some(Whiteouts::Keep),
             file_contexts: sources::file_contexts(&self.given, "-context-file", "-mount-point")?,
@@ -288,18 +343,7 @@ impl Job {
             shape.skip.push((found.dev(), found.ino()));
         }
         self.selection(&mut shape)?;
-        sources::Sources {
-            paths: &self.sources,
-            is_tar: self.is_tar,
-            is_tarstyle: self.given.has("-no-strip"),
-            list_end: match () {
-                () if self.given.has("-cpiostyle0") => Some(0),
-                () if self.given.has("-cpiostyle") => Some(b'\n'),
-                () => None,
-            },
-            keeps_directory: self.given.has("-keep-as-directory"),
-        }
-        .load(&shape, metadata, teller)
+        sources.load(&shape, metadata, teller)
     }
 
     /// Applies actions and forced metadata.
@@ -308,8 +352,9 @@ impl Job {
         loaded: Loaded,
         metadata: &Metadata,
         actions: &actions::Actions,
-        newest: i64,
+        times: Newest,
     ) -> Result<Loaded> {
+        let newest = times.newest;
         if self.given.has("-android-fs-config") && !self.given.has("-fs-config-file") {
             return Err(Error::usage("-android-fs-config needs -fs-config-file")
                 .hint("packfs has no table of Android's users and permissions"));
@@ -318,17 +363,33 @@ impl Job {
         let config = sources::FsConfig::of(&self.given, "-fs-config-file", "-mount-point")?;
         let drops_mounts = self.given.has("-one-file-system-x");
         let links = !self.given.has("-no-hardlinks");
+        let drops_links = match self.given.text("-deref")? {
+            Some("keep") => false,
+            Some("delete") => true,
+            Some(other) => {
+                let fault = format!("-deref: \"{other}\" found, keep or delete allowed");
+                return Err(Error::usage(fault));
+            }
+            None => self.given.has("-dereference"),
+        };
         trees::edited(loaded, links, |path, node, edit| {
+            if drops_links && matches!(node.kind, NodeKind::Symlink(_)) {
+                let text = format!("/{path}: the symbolic link leads to nothing, and is left out");
+                report::note(&text);
+                return Ok(false);
+            }
             if drops_mounts && node.is_dir() && sources::is_mount_point(&self.sources, path) {
                 return Ok(false);
             }
-            let is_symlink = matches!(node.kind, NodeKind::Symlink(_));
             config.apply(path, edit);
+            if path.is_root() && times.is_root_made {
+                edit.meta.mtime = Timestamp::from_seconds(times.own_time);
+            }
             if path.is_root() {
                 metadata.root(&mut edit.meta, newest);
             }
-            edit.meta = metadata.forced(edit.meta, node.is_dir(), is_symlink);
-            edit.meta.mtime = metadata.time(edit.meta.mtime, newest);
+            edit.meta = metadata.forced(edit.meta, node.is_dir());
+            edit.meta.mtime = metadata.times.of_node(edit.meta.mtime, newest);
             let takes_user = matches!(node.kind, NodeKind::Directory | NodeKind::File { .. });
             metadata.xattrs(&mut edit.xattrs, takes_user);
             edit.xattrs.extend(added.get(path).into_iter().flatten().cloned());
@@ -341,30 +402,33 @@ impl Job {
         loaded: Loaded,
         metadata: &Metadata,
         pseudo: &mut Pseudo<'_>,
-        (newest, now): (i64, i64),
+        Newest { newest, own_time, .. }: Newest,
     ) -> Result<Loaded> {
         if pseudo.is_empty() {
             return Ok(loaded);
         }
-        let meta = |meta: packfs::Meta, is_dir: bool, is_symlink: bool| {
-            let forced =
-                if metadata.pseudo_override { meta } else { metadata.forced(meta, is_dir, is_symlink) };
-            packfs::Meta { mtime: metadata.time(forced.mtime, newest), ..forced }
+        let meta = |meta: packfs::Meta, is_dir: bool| {
+            let forced = if metadata.pseudo_override { meta } else { metadata.forced(meta, is_dir) };
+            packfs::Meta { mtime: metadata.times.of_node(forced.mtime, newest), ..forced }
         };
         if metadata.drops_xattrs() {
             pseudo.drop_xattrs();
         }
-        let has_root = !self.sources.iter().all(|source| source == Path::new("-"));
-        let lines = pseudo.manifest(&loaded.tree, has_root, &Defaults { now, meta: &meta })?;
+        let has_root = self.sources().has_root();
+        let lines = pseudo.manifest(
+            &loaded.tree,
+            has_root,
+            &Defaults { now: own_time, meta: &meta, xattrs: &|takes_user| metadata.added_xattrs(takes_user) },
+        )?;
         let mut shape = Shape::default();
         shape.additions.add(&lines, "pseudo definition")?;
         let loaded = shape_tree(&loaded.tree, loaded.contents, &shape)?;
-        let Some(time) = metadata.root_time.filter(|_| metadata.inode_time.is_none()) else {
+        let Some(time) = metadata.times.root.filter(|_| metadata.times.inode.is_none()) else {
             return Ok(loaded);
         };
         trees::edited(loaded, true, |path, _, edit| {
             if path.is_root() {
-                edit.meta.mtime = Timestamp::from_seconds(squash::seconds(time, newest));
+                edit.meta.mtime = Timestamp::from_seconds(time.seconds(newest));
             }
             Ok(true)
         })
@@ -387,7 +451,10 @@ impl Job {
             };
         }
         match self.given.last("-info-file") {
-            Some(file) => std::fs::write(file, text).or_io(|| format!("cannot write {file:?}")),
+            Some(file) => {
+                let cannot = || format!("cannot create {file:?}");
+                File::create_new(file).or_io(cannot)?.write_all(text.as_bytes()).or_io(cannot)
+            }
             None => report::print(text),
         }
     }

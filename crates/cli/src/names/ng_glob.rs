@@ -2,9 +2,10 @@
 //! `glob PATH MODE UID GID [OPTIONS] DIRECTORY`.
 
 use super::globs::matches_path;
+use packfs::{Error, ImagePath, Meta, Name, Result, ResultExt, Timestamp, Xattrs};
+use packfs::source::ModeChange;
 use super::ng_words::{self, trimmed, word};
-use super::pseudo::{self, Defaults, host_entry};
-use packfs::{Error, ImagePath, Meta, Name, Result, ResultExt, Timestamp};
+use super::pseudo::{Defaults, host_entry, quoted, self};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -214,7 +215,7 @@ impl Line {
     }
 
     fn entry(&self, path: &ImagePath, host: &Path) -> Result<Vec<u8>> {
-        let meta = |meta: Meta, _, _| {
+        let meta = |meta: Meta, _| {
             let mut meta = meta;
             meta.mode = self.mode.unwrap_or(meta.mode);
             meta.owner.uid = self.uid.unwrap_or(meta.owner.uid);
@@ -222,6 +223,6 @@ impl Line {
             meta.mtime = if self.keeps_time { meta.mtime } else { self.mtime };
             meta
         };
-        host_entry(path, host, &Defaults { now: 0, meta: &meta })
+        host_entry(path, host, &Defaults { now: 0, meta: &meta, xattrs: &|_| Xattrs::new() })
     }
 }

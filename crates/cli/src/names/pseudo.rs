@@ -3,7 +3,7 @@
 use super::squash::xattr;
 use super::users::Ids;
 use super::when;
-use packfs::{Error, ImagePath, Meta, NodeKind, Owner, Result, ResultExt, Timestamp, Tree, Xattrs};
+use packfs::{Error, ImagePath, Meta, Owner, Result, ResultExt, Timestamp, Tree, Xattrs};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
@@ -74,8 +74,10 @@ pub struct Pseudo<'a> {
 pub struct Defaults<'a> {
     /// Time of entries without one.
     pub now: i64,
-    /// Applies the forced changes, for a directory and a symbolic link.
-    pub meta: &'a dyn Fn(Meta, bool, bool) -> Meta,
+    /// Applies the forced changes; true for a directory.
+    pub meta: &'a dyn Fn(Meta, bool) -> Meta,
+    /// Attributes that every entry gets; true for one that takes those of users.
+    pub xattrs: &'a dyn Fn(bool) -> Xattrs,
 }
 
 /// A definition as it is read from left to right.
@@ -140,6 +142,17 @@ impl<'a> Pseudo<'a> {
     /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// Returns true if a definition, or the default of directories, makes the root.
+    pub fn makes_root(&self) -> bool {
+        let row = self.rows.get(&ImagePath::root()).and_then(|row| row.made.as_ref());
+        self.above.is_some() || row.is_some_and(|(what, ..)| *what == What::Dir)
+    }
+
+    /// Returns the newest time that a definition gives.
+    pub fn newest(&self) -> Option<i64> {
+        self.rows.values().filter_map(|row| row.made.as_ref()?.1.mtime).max()
     }
 
     /// Forgets all attributes.
@@ -221,7 +234,11 @@ impl<'a> Pseudo<'a> {
             }
             let had_end = line.pop_if(|byte| *byte == b'\n').is_some();
             if had_end && line.ends_with(b"\\") && !line.ends_with(b"\\\\") {
-                line.pop();
+                if is_within_name(&line) {
+                    line.push(b'\n');
+                } else {
+                    line.pop();
+                }
                 continue;
             }
             let definition = line.trim_ascii_start();
@@ -342,6 +359,10 @@ impl<'a> Pseudo<'a> {
                 continue;
             };
             match (what, found) {
+                (What::Modify, None) if !row.xattrs.is_empty() => {
+                    let fault = format!("\"{path}\" does not exist, so it gets no pseudo attribute");
+                    return Err(Error::usage(fault));
+                }
                 (What::Modify, None) => {
                     self.ignored.push(format!(
                         "Pseudo modify file \"{path}\" does not exist in source filesystem.  Ignoring."
@@ -352,8 +373,7 @@ impl<'a> Pseudo<'a> {
                     let node = tree.node(id);
                     let mtime = given.mtime.map_or(node.meta.mtime, Timestamp::from_seconds);
                     let meta = Meta { mode: given.mode, owner: given.owner, mtime };
-                    let meta =
-                        (defaults.meta)(meta, node.is_dir(), matches!(node.kind, NodeKind::Symlink(_)));
+                    let meta = (defaults.meta)(meta, node.is_dir());
                     lines.push(modify(path, Some(meta), &row.xattrs));
                     continue;
                 }
@@ -367,7 +387,11 @@ impl<'a> Pseudo<'a> {
                 _ => {}
             }
             let mut line = self.entry(path, what, *given, data.as_deref(), defaults)?;
-            add_xattrs(&mut line, &row.xattrs);
+            let takes_user = matches!(what, What::Dir | What::Command(_) | What::Data { .. });
+            let is_link = matches!(what, What::Link(_));
+            let mut xattrs = if is_link { Xattrs::new() } else { (defaults.xattrs)(takes_user) };
+            xattrs.extend(row.xattrs.clone());
+            add_xattrs(&mut line, &xattrs);
             lines.push(line);
         }
         Ok(lines)
@@ -392,7 +416,8 @@ impl<'a> Pseudo<'a> {
                 let fault = format!("Pathname \"{parent}\" does not exist in filesystem");
                 return Err(Error::usage(fault).hint("define the directory, or use -pd"));
             };
-            let line = line("dir", &parent, meta_of(above, defaults, true, false));
+            let mut line = line("dir", &parent, meta_of(above, defaults, true));
+            add_xattrs(&mut line, &(defaults.xattrs)(true));
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -408,7 +433,7 @@ impl<'a> Pseudo<'a> {
         data: Option<&Path>,
         defaults: &Defaults<'_>,
     ) -> Result<Vec<u8>> {
-        let meta = meta_of(given, defaults, *what == What::Dir, matches!(what, What::Symlink(_)));
+        let meta = meta_of(given, defaults, *what == What::Dir);
         Ok(match what {
             What::Dir | What::Modify => line("dir", path, meta),
             What::Device { letter, major, minor } => {
@@ -457,9 +482,16 @@ impl<'a> Pseudo<'a> {
     }
 }
 
-fn meta_of(given: Given, defaults: &Defaults<'_>, is_dir: bool, is_symlink: bool) -> Meta {
+/// True for the beginning of a line that ends within its first word, whose line feed unsquashfs
+/// writes behind a backslash.
+fn is_within_name(line: &[u8]) -> bool {
+    let mut words = Words { whole: line, rest: line.trim_ascii_start() };
+    words.quoted().len() > 0 && words.rest.is_empty() && !line.ends_with(b" \\")
+}
+
+fn meta_of(given: Given, defaults: &Defaults<'_>, is_dir: bool) -> Meta {
     let mtime = Timestamp::from_seconds(given.mtime.unwrap_or(defaults.now));
-    (defaults.meta)(Meta { mode: given.mode, owner: given.owner, mtime }, is_dir, is_symlink)
+    (defaults.meta)(Meta { mode: given.mode, owner: given.owner, mtime }, is_dir)
 }
 
 /// Returns the line of an entry that is a file of this machine.
@@ -473,7 +505,7 @@ pub fn host_entry(path: &ImagePath, host: &Path, defaults: &Defaults<'_>) -> Res
         owner: Owner { uid: found.uid(), gid: found.gid() },
         mtime: Timestamp::from_seconds(found.mtime()),
     };
-    let meta = (defaults.meta)(meta, file_type.is_dir(), file_type.is_symlink());
+    let meta = (defaults.meta)(meta, file_type.is_dir());
     Ok(match () {
         () if file_type.is_dir() => line("dir", path, meta),
         () if file_type.is_symlink() => {
@@ -553,7 +585,7 @@ pub fn add_xattrs(line: &mut Vec<u8>, xattrs: &Xattrs) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packfs::TreeBuilder;
+    use packfs::{NodeKind, TreeBuilder};
 
     fn lines(definitions: &[&str]) -> Result<Vec<String>> {
         let (users, groups) = (Ids::default(), Ids::default());
@@ -566,7 +598,7 @@ mod tests {
             Meta::default(),
             Xattrs::new(),
         )?;
-        let defaults = Defaults { now: 9, meta: &|meta, _, _| meta };
+        let defaults = Defaults { now: 9, meta: &|meta, _| meta, xattrs: &|_| Xattrs::new() };
         let lines = pseudo.manifest(&builder.finish()?, true, &defaults)?;
         Ok(lines.into_iter().map(|line| String::from_utf8(line).unwrap()).collect())
     }

@@ -2,8 +2,8 @@
 
 use super::trees::Edited;
 use packfs::read::{Faults, LoadedVolume};
-use packfs::{ImagePath, InodeId, Node, NodeId, NodeKind, Result, Tree, TreeBuilder};
-use std::collections::{HashMap, HashSet, VecDeque};
+use packfs::{ImagePath, InodeId, Node, NodeId, Result, TreeBuilder};
+use std::collections::{HashMap, HashSet};
 
 /// Rebuilds a loaded image. `change` is called for each name, and leaves it out, with everything
 /// below, if it returns false.
@@ -81,56 +81,6 @@ fn rebuilt(
         }
     }
     numbered(builder, &inodes, &loaded)
-}
-
-/// Returns a path, and the paths of all symbolic links and targets that lead from it to its end.
-pub fn with_links(tree: &Tree, path: &ImagePath) -> Vec<ImagePath> {
-    const LINKS_MAX: usize = 64;
-    let (mut found, mut open, mut seen) = (Vec::new(), VecDeque::from([path.clone()]), HashSet::new());
-    while let Some(path) = open.pop_front() {
-        if !seen.insert(path.clone()) || seen.len() > LINKS_MAX {
-            continue;
-        }
-        let mut at = ImagePath::root();
-        let mut names = path.names();
-        let mut is_whole = true;
-        while let Some(name) = names.next() {
-            at.push(name);
-            let Some(id) = tree.find(&at) else {
-                is_whole = false;
-                break;
-            };
-            let NodeKind::Symlink(target) = &tree.node(id).kind else { continue };
-            found.push(at.clone());
-            let rest: Vec<&[u8]> = names.by_ref().map(packfs::Name::as_bytes).collect();
-            open.extend(target_of(&at, target, &rest));
-            is_whole = false;
-        }
-        if is_whole {
-            found.push(path.clone());
-        }
-    }
-    found
-}
-
-/// Returns the path that a link and the names behind it lead to, within the root.
-fn target_of(link: &ImagePath, target: &[u8], rest: &[&[u8]]) -> Option<ImagePath> {
-    let mut path = link.clone();
-    path.pop();
-    // Absolute targets lead out of the image.
-    if target.starts_with(b"/") {
-        return None;
-    }
-    for name in target.split(|&byte| byte == b'/').chain(rest.iter().copied()) {
-        match name {
-            b"" | b"." => {}
-            b".." => {
-                path.pop();
-            }
-            name => path.push(packfs::Name::new(name).ok()?),
-        }
-    }
-    Some(path)
 }
 
 /// Returns the part of a loaded image below a path, which becomes its root; of any file but a

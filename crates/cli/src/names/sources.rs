@@ -1,8 +1,9 @@
 //! Sources of mksquashfs: directories, files, lists, archives, and files about them.
 
+use crate::out::report;
 use super::parse::Given;
 use super::squash::Metadata;
-use super::trees::{self, Edited, joined, load_one};
+use super::trees::{self, Edited, Part, load_one};
 use packfs::source::{FileContexts, Loaded, Shape};
 use packfs::{Error, ImagePath, Meta, Name, Owner, Progress, Result, ResultExt, Source, Timestamp};
 use std::collections::HashMap;
@@ -29,28 +30,65 @@ pub struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// Loads the tree.
+    /// Loads the tree; true if its root is made for it, so that its time is not known.
     ///
-    /// Errors: those of the sources.
-    pub fn load(&self, shape: &Shape, metadata: &Metadata, progress: &dyn Progress) -> Result<Loaded> {
+    /// Errors: `Usage` for sources that do not fit together; those of the sources.
+    pub fn load(
+        &self,
+        shape: &Shape,
+        metadata: &Metadata,
+        progress: &dyn Progress,
+    ) -> Result<(Loaded, bool)> {
         if self.is_tar {
-            return self.tar(shape, metadata, progress);
+            return Ok((self.tar(shape, metadata, progress)?, true));
         }
         if let Some(end) = self.list_end {
             return self.list(end, shape, progress);
         }
-        let paths: Vec<PathBuf> = self.paths.iter().filter(|path| path.as_os_str() != "-").cloned().collect();
-        match &paths[..] {
-            [] => trees::empty(own_root()),
+        match self.paths {
+            _ if !self.has_root() => Ok((trees::empty(own_root())?, true)),
             [only] if only.is_dir() && !self.keeps_directory && !self.is_tarstyle => {
-                Source::Directory(only.clone()).load(shape, progress)
+                Ok((Source::Directory(only.clone()).load(shape, progress)?, false))
             }
-            _ if self.is_tarstyle => self.placed(&paths, shape, progress, false),
-            _ => {
-                let loaded = Source::Entries(paths).load(shape, progress)?;
-                with_root(loaded, own_root())
+            paths if self.is_tarstyle => self.placed(paths, shape, progress, false),
+            paths => {
+                let loaded = Source::Entries(paths.to_vec()).load(shape, progress)?;
+                Ok((with_root(loaded, own_root())?, true))
             }
         }
+    }
+
+    fn is_stdin(&self) -> bool {
+        self.paths.first().is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    /// True if the sources are not definitions alone.
+    pub fn has_root(&self) -> bool {
+        self.is_tar || self.list_end.is_some() || !self.is_stdin()
+    }
+
+    /// Refuses `-` without the option that says what standard input holds, and the other way round.
+    ///
+    /// Errors: `Usage`.
+    pub fn check(&self, makes_root: bool, has_pseudo_stdin: bool) -> Result<()> {
+        let readers = [self.is_tar, self.list_end.is_some(), has_pseudo_stdin];
+        if readers.into_iter().filter(|reads| *reads).count() > 1 {
+            let fault =
+                "only one of a tar archive, a list of names, and a pseudo file is read from standard input";
+            return Err(Error::usage(fault));
+        }
+        if (self.is_tar || self.list_end.is_some()) && !self.is_stdin() {
+            return Err(Error::usage("the source has to be - with -tar, -cpiostyle, and -cpiostyle0")
+                .hint("mksquashfs - IMAGE -tar"));
+        }
+        if !self.has_root() && !makes_root && !self.is_tarstyle {
+            return Err(Error::usage("the source is -, and no pseudo definition makes \"/\"")
+                .hint("-tar reads an archive, and -cpiostyle names of files, from standard input"));
+        }
+        for ignored in self.paths.iter().skip(1).filter(|path| self.is_stdin() && path.as_os_str() != "-") {
+            report::note(format_args!("source {ignored:?} behind - is ignored"));
+        }
+        Ok(())
     }
 
     fn tar(&self, shape: &Shape, metadata: &Metadata, progress: &dyn Progress) -> Result<Loaded> {
@@ -71,7 +109,7 @@ impl Sources<'_> {
         })
     }
 
-    fn list(&self, end: u8, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
+    fn list(&self, end: u8, shape: &Shape, progress: &dyn Progress) -> Result<(Loaded, bool)> {
         let mut text = Vec::new();
         std::io::stdin().lock().read_to_end(&mut text).or_io(|| "cannot read standard input")?;
         let names = text.split(|&byte| byte == end).filter(|name| !name.is_empty());
@@ -86,7 +124,7 @@ impl Sources<'_> {
         shape: &Shape,
         progress: &dyn Progress,
         is_list: bool,
-    ) -> Result<Loaded> {
+    ) -> Result<(Loaded, bool)> {
         let mut parts = Vec::new();
         let mut hosts: HashMap<ImagePath, PathBuf> = HashMap::new();
         for path in paths {
@@ -101,17 +139,18 @@ impl Sources<'_> {
                 },
                 ..shape.clone()
             };
-            let loaded = load_one(path, &shape, progress)?;
-            parts.push((ImagePath::root(), only_below(loaded, &place)?));
+            let loaded = only_below(load_one(path, &shape, progress)?, &place)?;
             if !is_list && path.is_dir() {
                 hosts.remove(&place);
             }
+            parts.push(Part { loaded, place, host: path.clone() });
         }
-        let root = paths.first().filter(|path| path.is_relative()).and_then(|_| host_meta(Path::new(".")));
+        let top = paths.first().map(|path| Path::new(if path.is_absolute() { "/" } else { "." }));
+        let top = top.and_then(host_meta);
+        let root = top.unwrap_or_else(own_root);
         let above = |place: &ImagePath| hosts.get(place).and_then(|host| host_meta(host));
-        let first = |place: &ImagePath| above(place);
-        let merged = joined(root.unwrap_or_else(own_root), parts, &first)?;
-        trees::edited(merged, true, |place, node, edit| {
+        let merged = trees::joined(root, parts, &above)?;
+        let loaded = trees::edited(merged, true, |place, node, edit| {
             if node.is_dir()
                 && !place.is_root()
                 && let Some(meta) = above(place)
@@ -119,10 +158,11 @@ impl Sources<'_> {
                 edit.meta = meta;
             }
             if place.is_root() {
-                edit.meta = root.unwrap_or_else(own_root);
+                edit.meta = root;
             }
             Ok(true)
-        })
+        })?;
+        Ok((loaded, top.is_none()))
     }
 }
 

@@ -1,12 +1,14 @@
 //! Options that mksquashfs and sqfstar share, as settings of the library.
 
 use super::globs::{self, regex};
+use super::modes::Modes;
 use super::parse::{Given, Row, Takes, acts, ignored, size};
 use super::users::Ids;
 use super::when;
+use packfs::{Error, Implied, Meta, NodeId, Owner, PackOptions, Result, Timestamp, Tree, Xattrs};
 use packfs::source::ModeChange;
-use packfs::{Error, Implied, Meta, Owner, PackOptions, Result, Timestamp, Xattrs};
 use regex::bytes::Regex;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 /// Options of both tools.
@@ -24,6 +26,7 @@ pub const ROWS: &[Row] = &[
     acts("-Xstrategy", Takes::One),
     acts("-Xalgorithm", Takes::One),
     acts("-Xhc", Takes::Nothing),
+    acts("-Xacceleration", Takes::One),
     acts("-Xbcj", Takes::One),
     acts("-Xdict-size", Takes::One),
     acts("-Xpreset", Takes::One),
@@ -121,7 +124,8 @@ fn codec(given: &Given) -> Result<String> {
     let allowed: &[&str] = match name.as_str() {
         "gzip" => &["-Xcompression-level", "-Xwindow-size", "-Xstrategy"],
         "lzo" => &["-Xalgorithm", "-Xcompression-level"],
-        "lz4" => &["-Xhc"],
+        "lz4" if given.has("-Xhc") => &["-Xhc", "-Xcompression-level"],
+        "lz4" => &["-Xacceleration"],
         "zstd" => &["-Xcompression-level"],
         "xz" => &["-Xbcj", "-Xdict-size", "-Xpreset", "-Xe"],
         _ => &["-Xdict-size", "-Xpreset", "-Xe"],
@@ -142,6 +146,9 @@ fn codec(given: &Given) -> Result<String> {
     if let Some(value) = given.text("-Xstrategy")? {
         let value = value.replace("huffman_only", "huffman").replace("run_length_encoded", "rle");
         spec += &format!(",strategy={}", value.replace(',', "+"));
+    }
+    if let Some(value) = given.text("-Xacceleration")? {
+        spec += &format!(",acceleration={value}");
     }
     if let Some(value) = given.text("-Xalgorithm")? {
         spec += &format!(",variant={}", value.strip_prefix("lzo1x_").unwrap_or(value));
@@ -230,33 +237,113 @@ pub enum Time {
 }
 
 fn time(given: &Given, name: &str) -> Result<Option<Time>> {
-    given
-        .text(name)?
-        .map(|text| if text == "inode" { Ok(Time::Newest) } else { when::seconds(name, text).map(Time::At) })
-        .transpose()
+    let is_newest = |text: &OsStr| text == "inode";
+    if given.all(name).any(is_newest) && !given.all(name).all(is_newest) {
+        return Err(Error::usage(format!("cannot specify both {name} <timestamp> and {name} inode")));
+    }
+    let parsed = given.text(name)?.map(|text| match text {
+        "inode" => Ok(Time::Newest),
+        text => when::seconds(name, text).map(Time::At),
+    });
+    parsed.transpose()
+}
+
+impl Time {
+    /// Returns its seconds.
+    pub fn seconds(self, newest: i64) -> i64 {
+        match self {
+            Time::At(seconds) => seconds,
+            Time::Newest => newest,
+        }
+    }
+}
+
+/// Times that options and `SOURCE_DATE_EPOCH` set.
+#[derive(Debug)]
+pub struct Times {
+    /// Creation time of the image.
+    pub made_at: Option<Time>,
+    /// Time of everything.
+    pub inode: Option<Time>,
+    /// Time of the root.
+    pub root: Option<Time>,
+    /// Latest time.
+    epoch: Option<i64>,
+    /// Set if what has no time of its own gets that of the newest inode, not that of packing.
+    pub is_reproducible: bool,
+}
+
+impl Times {
+    fn of(given: &Given) -> Result<Self> {
+        let (made_at, inode) = (time(given, "-mkfs-time")?, time(given, "-inode-time")?);
+        let (root, all) = (time(given, "-root-time")?, time(given, "-repro-time")?);
+        let (is_repro, epoch) = (given.has("-repro"), when::source_date_epoch()?);
+        let is_fixed = |time: &Option<Time>| matches!(time, Some(Time::At(_)));
+        let clash =
+            |one: &str, other: &str| Err(Error::usage(format!("cannot specify both {one} and {other}")));
+        match all {
+            Some(Time::Newest) => {
+                return Err(Error::usage("-repro-time: \"inode\" is no time").hint("-repro takes it"));
+            }
+            Some(_) if is_repro => return clash("-repro", "-repro-time"),
+            Some(_) if made_at.is_some_and(|time| Some(time) != all) => {
+                return clash("-repro-time", "another -mkfs-time");
+            }
+            Some(_) if inode.is_some_and(|time| Some(time) != all) => {
+                return clash("-repro-time", "another -inode-time");
+            }
+            None if is_repro && is_fixed(&made_at) => return clash("-repro", "-mkfs-time"),
+            _ => {}
+        }
+        if epoch.is_some() && [&made_at, &inode, &all].into_iter().any(is_fixed) {
+            return Err(Error::usage(
+                "SOURCE_DATE_EPOCH and command line options can't be used at the same time to set timestamp(s)",
+            ));
+        }
+        let newest = is_repro.then_some(Time::Newest);
+        let is_reproducible = [newest, made_at, inode, root].contains(&Some(Time::Newest));
+        let made_at = epoch.map(Time::At).or(made_at).or(all).or(newest);
+        Ok(Times { made_at, inode: inode.or(all), root, epoch, is_reproducible })
+    }
+
+    /// Returns the time of a node.
+    pub fn of_node(&self, mtime: Timestamp, newest: i64) -> Timestamp {
+        let mtime = self.inode.map_or(mtime, |time| Timestamp::from_seconds(time.seconds(newest)));
+        self.epoch.map_or(mtime, |epoch| mtime.min(Timestamp::from_seconds(epoch)))
+    }
+
+    /// Returns the time of the newest inode of a tree, and of others; that of a root that was made
+    /// for the tree does not count.
+    pub fn newest(&self, tree: &Tree, is_root_made: bool, others: Option<i64>) -> i64 {
+        if let Some(Time::At(fixed)) = self.inode {
+            return fixed;
+        }
+        let root = match self.root {
+            Some(Time::At(fixed)) => Some(fixed),
+            _ if is_root_made => None,
+            _ => Some(tree.node(NodeId::ROOT).meta.mtime.seconds),
+        };
+        let below = tree.nodes().filter(|(id, _)| *id != NodeId::ROOT);
+        let newest = below.map(|(_, node)| node.meta.mtime.seconds).chain(root).chain(others).max();
+        newest.map_or(0, |newest| self.epoch.map_or(newest, |epoch| newest.min(epoch)))
+    }
 }
 
 /// Changes of times, owners, permissions and attributes.
 #[derive(Debug)]
 pub struct Metadata {
-    /// Creation time of the image.
-    pub made_at: Option<Time>,
-    /// Time of everything.
-    pub inode_time: Option<Time>,
-    /// Time of the root.
-    pub root_time: Option<Time>,
-    /// Latest time, by `SOURCE_DATE_EPOCH`.
-    pub epoch: Option<i64>,
+    /// Times of the image and of everything in it.
+    pub times: Times,
     uid: Option<u32>,
     gid: Option<u32>,
     offset: u32,
     root_uid: Option<u32>,
     root_gid: Option<u32>,
-    root_mode: Option<ModeChange>,
-    file_mode: Option<ModeChange>,
-    dir_mode: Option<ModeChange>,
+    root_mode: Option<Modes>,
+    file_mode: Option<Modes>,
+    dir_mode: Option<Modes>,
     /// Metadata of directories without an entry in a tar archive.
-    pub default_mode: Option<ModeChange>,
+    pub default_mode: Option<Modes>,
     /// The same, for the owner.
     default_uid: Option<u32>,
     /// The same, for the group.
@@ -277,25 +364,17 @@ impl Metadata {
         let id = |name: &str, ids: &Ids| given.text(name)?.map(|text| ids.id(text)).transpose();
         let mode = |name: &str| given.text(name)?.map(str::parse).transpose();
         let compiled = |name: &str| given.last(name).map(|text| regex(text.as_bytes())).transpose();
-        let all_root = given.has("-all-root").then_some(0);
-        let repro_time = time(given, "-repro-time")?;
-        let repro = given.has("-repro").then_some(Time::Newest);
-        let made_at = time(given, "-mkfs-time")?.or(repro_time).or(repro);
-        let inode_time = time(given, "-inode-time")?.or(repro_time);
-        let epoch = when::source_date_epoch()?;
-        if epoch.is_some() && (made_at.is_some() || inode_time.is_some()) {
-            return Err(Error::usage(
-                "SOURCE_DATE_EPOCH and command line options can't be used at the same time to set timestamp(s)",
-            ));
-        }
+        // The last one counts.
+        let forced = |name: &str, ids: &Ids| match given.switched("-all-root", name, false) {
+            true => Ok(Some(0)),
+            false => id(name, ids),
+        };
+        let times = Times::of(given)?;
         let added = given.all("-xattrs-add").map(|text| xattr(text.as_bytes()));
         Ok(Metadata {
-            made_at: made_at.or(epoch.map(Time::At)),
-            inode_time,
-            root_time: time(given, "-root-time")?,
-            epoch,
-            uid: id("-force-uid", users)?.or(all_root),
-            gid: id("-force-gid", groups)?.or(all_root),
+            times,
+            uid: forced("-force-uid", users)?,
+            gid: forced("-force-gid", groups)?,
             offset: given.number("-uid-gid-offset")?.unwrap_or(0),
             root_uid: id("-root-uid", users)?,
             root_gid: id("-root-gid", groups)?,
@@ -327,12 +406,12 @@ impl Metadata {
     }
 
     /// Returns the metadata of a node after the forced changes.
-    pub fn forced(&self, meta: Meta, is_dir: bool, is_symlink: bool) -> Meta {
+    pub fn forced(&self, meta: Meta, is_dir: bool) -> Meta {
         let mut meta = meta;
         meta.owner.uid = self.uid.unwrap_or(meta.owner.uid).wrapping_add(self.offset);
         meta.owner.gid = self.gid.unwrap_or(meta.owner.gid).wrapping_add(self.offset);
         let change = if is_dir { &self.dir_mode } else { &self.file_mode };
-        if let Some(change) = change.as_ref().filter(|_| !is_symlink) {
+        if let Some(change) = change {
             meta.mode = change.apply(meta.mode, is_dir);
         }
         meta
@@ -345,15 +424,9 @@ impl Metadata {
         }
         meta.owner.uid = self.root_uid.unwrap_or(meta.owner.uid);
         meta.owner.gid = self.root_gid.unwrap_or(meta.owner.gid);
-        if let Some(time) = self.root_time {
-            meta.mtime = Timestamp::from_seconds(seconds(time, newest));
+        if let Some(time) = self.times.root {
+            meta.mtime = Timestamp::from_seconds(time.seconds(newest));
         }
-    }
-
-    /// Returns the time of a node.
-    pub fn time(&self, mtime: Timestamp, newest: i64) -> Timestamp {
-        let mtime = self.inode_time.map_or(mtime, |time| Timestamp::from_seconds(seconds(time, newest)));
-        self.epoch.map_or(mtime, |epoch| mtime.min(Timestamp::from_seconds(epoch)))
     }
 
     /// Filters and adds attributes of a node.
@@ -367,19 +440,13 @@ impl Metadata {
                 && self.xattrs_include.as_ref().is_none_or(|regex| regex.is_match(name))
         };
         xattrs.retain(|name, _| keeps(name));
-        for (name, value) in &self.xattrs_add {
-            if takes_user || !name.starts_with(b"user.") {
-                xattrs.insert(name.clone(), value.clone());
-            }
-        }
+        xattrs.extend(self.added_xattrs(takes_user));
     }
-}
 
-/// Returns the seconds of a time.
-pub fn seconds(time: Time, newest: i64) -> i64 {
-    match time {
-        Time::At(seconds) => seconds,
-        Time::Newest => newest,
+    /// Returns the attributes that every node gets; those of users for files and directories alone.
+    pub fn added_xattrs(&self, takes_user: bool) -> Xattrs {
+        let added = self.xattrs_add.iter().filter(|_| !self.no_xattrs);
+        added.filter(|(name, _)| takes_user || !name.starts_with(b"user.")).cloned().collect()
     }
 }
 
@@ -473,6 +540,8 @@ mod tests {
         assert_eq!(spec(&["-Xcompression-level", "7", "-comp", "zstd"]).unwrap(), "zstd:7");
         assert_eq!(spec(&["-Xcompression-level", "3"]).unwrap(), "gzip:3");
         assert_eq!(spec(&["-comp", "lz4", "-Xhc"]).unwrap(), "lz4hc");
+        assert_eq!(spec(&["-comp", "lz4", "-Xcompression-level", "3", "-Xhc"]).unwrap(), "lz4hc:3");
+        assert_eq!(spec(&["-comp", "lz4", "-Xacceleration", "9"]).unwrap(), "lz4,acceleration=9");
         let xz = ["-comp", "xz", "-Xbcj", "x86,arm", "-Xdict-size", "100%"];
         assert_eq!(spec(&xz).unwrap(), "xz,dict=100%,bcj=x86+arm");
         assert_eq!(spec(&["-comp", "lzo", "-Xalgorithm", "lzo1x_1_15"]).unwrap(), "lzo,variant=1_15");
@@ -485,6 +554,8 @@ mod tests {
         assert!(spec(&["-comp", "xz", "-comp", "xz"]).is_ok());
         assert!(spec(&["-comp", "zstd", "-Xbcj", "x86"]).is_err());
         assert!(spec(&["-comp", "none"]).is_err());
+        assert!(spec(&["-comp", "lz4", "-Xcompression-level", "3"]).is_err());
+        assert!(spec(&["-comp", "lz4", "-Xacceleration", "3", "-Xhc"]).is_err());
     }
 
     #[test]

@@ -76,8 +76,8 @@ impl Progress for Teller {
     }
 
     fn warn(&self, message: &str) {
-        // No format of these tools has fractions of seconds.
-        if !message.starts_with("lost: times") {
+        // No format of these tools has fractions of seconds. Times out of range are told.
+        if !message.starts_with("lost: times lose their fractions") {
             self.bars.beside(|| report::note(message));
         }
     }

@@ -2,9 +2,12 @@
 
 use packfs::source::{JoinedContents, Loaded, Notes, Shape};
 use packfs::{
-    ContentId, ImagePath, Meta, Node, NodeId, NodeKind, Progress, Result, Source, Tree, TreeBuilder, Xattrs,
+    ContentId, ImagePath, Meta, Node, NodeId, NodeKind, Progress, Result, Source, TreeBuilder, Xattrs,
 };
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,49 +65,65 @@ pub fn empty(root: Meta) -> Result<Loaded> {
     Ok(Loaded { tree, contents: Arc::new(JoinedContents::default()), notes: Notes::default() })
 }
 
-/// Puts trees together; each becomes the directory or file at its place. Directories that several
-/// have come together. Directories above a place get the metadata that `above` returns.
+/// A tree, and the path of this machine whose files are at its place.
+pub struct Part {
+    /// With the directories above the place.
+    pub loaded: Loaded,
+    /// Place in the whole tree.
+    pub place: ImagePath,
+    /// The path.
+    pub host: PathBuf,
+}
+
+/// Puts trees together. Directories that several have come together, and so do the names of one
+/// file. Directories above a place get the metadata that `above` returns.
 ///
 /// Errors: those of building a tree.
-pub fn joined(
-    root: Meta,
-    parts: Vec<(ImagePath, Loaded)>,
-    above: &dyn Fn(&ImagePath) -> Option<Meta>,
-) -> Result<Loaded> {
+pub fn joined(root: Meta, parts: Vec<Part>, above: &dyn Fn(&ImagePath) -> Option<Meta>) -> Result<Loaded> {
     let mut builder = TreeBuilder::new(root);
     let (mut contents, mut notes, mut first_id) = (JoinedContents::default(), Notes::default(), 0);
-    for (place, part) in parts {
+    let mut firsts = HashMap::new();
+    for part in parts {
         let mut parent = ImagePath::root();
-        let depth = place.names().count();
-        for name in place.names().take(depth.saturating_sub(1)) {
+        let depth = part.place.names().count();
+        for name in part.place.names().take(depth.saturating_sub(1)) {
             parent.push(name);
             if builder.find(&parent).is_none() {
                 builder.add(&parent, NodeKind::Directory, above(&parent).unwrap_or(root), Xattrs::new())?;
             }
         }
-        let behind = graft(&mut builder, &place, &part.tree, first_id)?;
-        contents.push(first_id, part.contents);
+        let behind = graft(&mut builder, &part, first_id, &mut firsts)?;
+        contents.push(first_id, part.loaded.contents);
         first_id = behind;
-        notes.left_out += part.notes.left_out;
-        notes.unreadable.extend(part.notes.unreadable);
+        notes.left_out += part.loaded.notes.left_out;
+        notes.unreadable.extend(part.loaded.notes.unreadable);
     }
     Ok(Loaded { tree: builder.finish()?, contents: Arc::new(contents), notes })
 }
 
-/// Adds a tree below a place; returns the first content number behind its own.
-fn graft(builder: &mut TreeBuilder, place: &ImagePath, tree: &Tree, first_id: u64) -> Result<u64> {
-    let (mut behind, mut firsts) = (first_id, HashMap::new());
+/// Adds a tree; `firsts` are the first names of files that have several. Returns the first content
+/// number behind its own.
+fn graft(
+    builder: &mut TreeBuilder,
+    part: &Part,
+    first_id: u64,
+    firsts: &mut HashMap<(u64, u64), ImagePath>,
+) -> Result<u64> {
+    let (mut behind, tree) = (first_id, &part.loaded.tree);
     let mut walk = tree.walk();
     while let Some((path, id)) = walk.next() {
-        let mut at = place.clone();
-        path.names().for_each(|name| at.push(name));
         let node = tree.node(id);
-        if let Some(first) = firsts.get(&id) {
-            builder.link(&at, ImagePath::clone(first))?;
-            continue;
-        }
-        if node.links > 1 && !node.is_dir() {
-            firsts.insert(id, at.clone());
+        if !node.is_dir()
+            && let Some(identity) = part.identity(path)
+        {
+            match firsts.get(&identity) {
+                Some(first) if first == path => continue,
+                Some(first) => {
+                    builder.link(path, first.clone())?;
+                    continue;
+                }
+                None => firsts.insert(identity, path.clone()),
+            };
         }
         let kind = match node.kind {
             NodeKind::File { len, content } => {
@@ -114,9 +133,20 @@ fn graft(builder: &mut TreeBuilder, place: &ImagePath, tree: &Tree, first_id: u6
             }
             ref kind => kind.clone(),
         };
-        builder.add(&at, kind, node.meta, tree.xattrs(node.xattrs).clone())?;
+        builder.add(path, kind, node.meta, tree.xattrs(node.xattrs).clone())?;
     }
     Ok(behind)
+}
+
+impl Part {
+    /// Returns device and inode of a file that has several names.
+    fn identity(&self, path: &ImagePath) -> Option<(u64, u64)> {
+        let mut host = self.host.clone();
+        let below = path.names().skip(self.place.names().count());
+        below.for_each(|name| host.push(OsStr::from_bytes(name.as_bytes())));
+        let found = host.symlink_metadata().ok().filter(|found| found.nlink() > 1)?;
+        Some((found.dev(), found.ino()))
+    }
 }
 
 /// Loads one file or directory of this machine as the whole of a tree: a directory with all below

@@ -1,22 +1,27 @@
 //! The pseudo file of an image: definitions of all its files, with their data.
+//!
+//! Definitions are lines of bytes, and mksquashfs has no way to write some of them: what it reads
+//! otherwise, or not at all, is told.
 
-use packfs::{FileType, ImagePath, Node, NodeKind, Opened, Result, ResultExt, Tree};
+use crate::out::report;
+use packfs::read::LoadedVolume;
+use packfs::{FileType, ImagePath, InodeKind, Node, NodeId, NodeKind, Opened, Result, ResultExt};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Writes it to a file, or to standard output for `-`.
+/// Writes it to a file, or to standard output for `-`; true if everything has a definition.
 ///
 /// Errors: `Io`; those of reading the image.
-pub fn write(opened: &Opened, tree: &Tree, file: &Path) -> Result<()> {
+pub fn write(opened: &Opened, loaded: &LoadedVolume, file: &Path) -> Result<bool> {
     let cannot = || format!("cannot write {file:?}");
     let out = match file == Path::new("-") {
         true => crate::out::report::stdout_bytes()?,
         false => File::create(file).or_io(cannot)?,
     };
-    let mut out = BufWriter::new(out);
-    let (mut firsts, mut data, mut offset) = (HashMap::new(), Vec::new(), 0_u64);
+    let (mut out, tree) = (BufWriter::new(out), &loaded.tree);
+    let (mut firsts, mut data, mut offset, mut is_whole) = (HashMap::new(), Vec::new(), 0_u64, true);
     let mut walk = tree.walk();
     while let Some((path, id)) = walk.next() {
         let node = tree.node(id);
@@ -26,9 +31,30 @@ pub fn write(opened: &Opened, tree: &Tree, file: &Path) -> Result<()> {
             out.write_all(&[&name[..], b" L ", first, b"\n"].concat()).or_io(cannot)?;
             continue;
         }
+        if path.as_bytes().contains(&b'\n') {
+            tell(path, "squashfs-tools' mksquashfs reads its name without the line feed");
+        }
+        if let NodeKind::Symlink(target) = &node.kind
+            && is_unspeakable(target)
+        {
+            tell(
+                path,
+                "it has no definition: its target begins with a blank, has a line feed, or ends with a backslash",
+            );
+            is_whole = false;
+            continue;
+        }
         let mut line = name.clone();
-        line.extend(definition(node, offset));
+        line.extend(definition(node, offset, || is_sparse(opened, loaded, id))?);
         for (xattr, value) in tree.xattrs(node.xattrs) {
+            if xattr.iter().any(|byte| matches!(byte, b'=' | b'\n')) {
+                tell(path, "an attribute has no definition: its name has an equals sign or a line feed");
+                is_whole = false;
+                continue;
+            }
+            if value.is_empty() {
+                tell(path, "squashfs-tools' mksquashfs refuses its attribute without a value");
+            }
             line.extend([&name[..], b" x ", xattr, b"="].concat());
             line.extend(coded(value));
             line.push(b'\n');
@@ -46,10 +72,27 @@ pub fn write(opened: &Opened, tree: &Tree, file: &Path) -> Result<()> {
     for path in &data {
         opened.copy_file(path, &mut out)?;
     }
-    out.flush().or_io(cannot)
+    out.flush().or_io(cannot)?;
+    Ok(is_whole)
 }
 
-fn definition(node: &Node, offset: u64) -> Vec<u8> {
+fn tell(path: &ImagePath, what: &str) {
+    report::note(format_args!("/{path}: {what}"));
+}
+
+/// True for a target that a definition cannot hold: it is the rest of a line without its blanks.
+fn is_unspeakable(target: &[u8]) -> bool {
+    target.first().is_some_and(u8::is_ascii_whitespace) || target.contains(&b'\n') || target.ends_with(b"\\")
+}
+
+/// True for a file whose inode says that it has holes.
+fn is_sparse(opened: &Opened, loaded: &LoadedVolume, id: NodeId) -> Result<bool> {
+    let Some(inode) = loaded.inodes.get(id.index()) else { return Ok(false) };
+    let inode = opened.volume().inode(*inode)?;
+    Ok(matches!(inode.kind, InodeKind::File { len, .. } if inode.sectors < len.div_ceil(512)))
+}
+
+fn definition(node: &Node, offset: u64, is_sparse: impl Fn() -> Result<bool>) -> Result<Vec<u8>> {
     let letter = match node.kind.file_type() {
         FileType::Directory => 'D',
         FileType::File => 'R',
@@ -69,30 +112,36 @@ fn definition(node: &Node, offset: u64) -> Vec<u8> {
         }
         NodeKind::Fifo => line.extend(b" f"),
         NodeKind::Socket => line.extend(b" s"),
-        NodeKind::File { len, .. } => line.extend(format!(" {len} {offset} 0").bytes()),
+        NodeKind::File { len, .. } => {
+            line.extend(format!(" {len} {offset} {}", u8::from(is_sparse()?)).bytes());
+        }
         NodeKind::Directory => {}
     }
     line.push(b'\n');
-    line
+    Ok(line)
 }
 
 fn escaped(path: &ImagePath) -> Vec<u8> {
     if path.is_root() {
         return b"/".to_vec();
     }
-    let escape = |&byte: &u8| match byte {
-        b' ' | b'\t' | b'\\' | b'"' => vec![b'\\', byte],
+    let escape = |(at, &byte): (usize, &u8)| match byte {
+        b'\\' | b'"' => vec![b'\\', byte],
+        // A line that begins with this sign is a comment.
+        b'#' if at == 0 => vec![b'\\', byte],
+        b' ' | b'\t'..=b'\r' => vec![b'\\', byte],
         byte => vec![byte],
     };
-    path.as_bytes().iter().flat_map(escape).collect()
+    path.as_bytes().iter().enumerate().flat_map(escape).collect()
 }
 
 fn coded(value: &[u8]) -> Vec<u8> {
-    let is_plain = |byte: &u8| byte.is_ascii_graphic() && *byte != b'\\';
-    if value.iter().all(is_plain) && !value.starts_with(b"0") {
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~');
+    let is_coded = matches!(value, [b'0', b't' | b'T' | b'x' | b'X' | b's' | b'S', ..]);
+    if value.iter().all(is_plain) && !is_coded {
         return value.to_vec();
     }
-    let octal = |byte: &u8| match is_plain(byte) {
+    let octal = |byte: &u8| match is_plain(byte) && *byte != b'\\' {
         true => vec![*byte],
         false => format!("\\{byte:03o}").into_bytes(),
     };

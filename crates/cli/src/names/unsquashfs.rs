@@ -2,22 +2,29 @@
 
 use super::globs::{Kind, PathPatterns, regex};
 use super::listing::{Lines, Lister, directory_lens};
+use super::modes::Modes;
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, size};
 use super::teller::{Form, Teller};
-use super::{selected, superblock, unpseudo, usage, when};
+use super::trees::Edited;
+use super::users::Ids;
+use super::{follow, selected, superblock, unpseudo, usage, when};
 use crate::out::{Outcome, report};
 use packfs::read::LoadedVolume;
 use packfs::sink::{Existing, LossKind, UnpackOptions, UnpackReport};
 use packfs::{
-    Error, FileType, ImagePath, NodeId, NodeKind, OpenOptions, Opened, Progress, Result, ResultExt,
+    Error, FileType, ImagePath, Node, NodeId, NodeKind, OpenOptions, Opened, Progress, Result, ResultExt,
     Timestamp, Tree,
 };
+use regex::bytes::Regex;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Options that list lines of `ls -l`.
+const LONG: [&str; 3] = ["-lls", "-llc", "-linfo"];
 
 /// Exit code of what was done in part.
 const IN_PART: u8 = 2;
@@ -58,7 +65,12 @@ const ROWS: &[Row] = &[
     acts("-xattrs-exclude", Takes::One),
     acts("-xattrs-include", Takes::One),
     acts("-processors -p", Takes::One),
-    ignored("-mem -mem-percent -data-queue -da -frag-queue -fr", Takes::One),
+    ignored("-mem -mem-percent -data-queue -da -frag-queue -fr -max-files", Takes::One),
+    acts("-mem-default", Takes::Nothing),
+    acts("-force-uid", Takes::One),
+    acts("-force-gid", Takes::One),
+    acts("-force-file-mode", Takes::One),
+    acts("-force-dir-mode", Takes::One),
     acts("-quiet -q", Takes::Nothing),
     acts("-no-progress -n", Takes::Nothing),
     acts("-percentage", Takes::Nothing),
@@ -67,6 +79,26 @@ const ROWS: &[Row] = &[
     acts("-no-exit-code -no-exit", Takes::Nothing),
     acts("-offset -o", Takes::One),
     acts("-version -v --version", Takes::Nothing),
+    acts("-help -h --help", Takes::Nothing),
+    acts("-help-all -ha", Takes::Nothing),
+    acts("-help-option -ho", Takes::One),
+    acts("-help-section -hs", Takes::One),
+    ignored("-no-pager", Takes::Nothing),
+    ignored("-cols", Takes::One),
+];
+
+/// Options of sqfscat.
+const CAT_ROWS: &[Row] = &[
+    acts("-version -v --version", Takes::Nothing),
+    acts("-processors -p", Takes::One),
+    ignored("-mem -mem-percent", Takes::One),
+    acts("-mem-default", Takes::Nothing),
+    acts("-offset -o", Takes::One),
+    acts("-ignore-errors -ig", Takes::Nothing),
+    acts("-strict-errors -st", Takes::Nothing),
+    acts("-no-exit-code -no-exit", Takes::Nothing),
+    acts("-no-wildcards -no-wild", Takes::Nothing),
+    acts("-regex -r", Takes::Nothing),
     acts("-help -h --help", Takes::Nothing),
     acts("-help-all -ha", Takes::Nothing),
     acts("-help-option -ho", Takes::One),
@@ -86,12 +118,12 @@ pub fn run(args: &[OsString]) -> Outcome {
 
 /// Runs sqfscat.
 pub fn run_cat(args: &[OsString]) -> Outcome {
-    let given = parse(&[ROWS], Style::OptionsFirst, args)?;
-    if let Some(outcome) = usage::squash("sqfscat", &given, &[ROWS]) {
+    let given = parse(&[CAT_ROWS], Style::OptionsFirst, args)?;
+    if let Some(outcome) = usage::squash("sqfscat", &given, &[CAT_ROWS]) {
         return outcome;
     }
     let job = Job::new(given, "sqfscat")?;
-    if job.names.is_empty() && !job.given.has("-extract-file") {
+    if job.names.is_empty() {
         return Err(Error::usage("no files specified on command line"));
     }
     job.cat(&job.open()?)
@@ -133,6 +165,7 @@ impl Job {
     }
 
     fn run(&self) -> Outcome {
+        let wanted = self.wanted()?;
         let opened = self.open()?;
         let clock = if self.given.has("-UTC") { when::Clock::utc() } else { when::Clock::local() };
         if self.given.has("-mkfs-time") {
@@ -146,7 +179,7 @@ impl Job {
         if self.given.has("-cat") {
             return self.cat(&opened);
         }
-        let is_list = ["-ls", "-lls", "-llnumeric", "-lc", "-llc"].iter().any(|name| self.given.has(name));
+        let is_list = self.is_list();
         let is_quiet = self.given.has("-quiet");
         let form = match () {
             () if is_list => Form::Silent,
@@ -157,12 +190,12 @@ impl Job {
         let teller = Teller::new(form);
         let loaded = opened.load_what_is_there(&teller)?;
         let damaged = loaded.faults.count() > 0;
-        let is_long = ["-lls", "-llnumeric", "-llc", "-linfo"].iter().any(|name| self.given.has(name));
-        let lens = if is_long { directory_lens(&loaded.tree) } else { HashMap::new() };
-        let loaded = self.chosen(&opened, loaded)?;
+        let needs_lens = LONG.iter().chain(&["-llnumeric", "-lc"]).any(|name| self.given.has(name));
+        let lens = if needs_lens { directory_lens(&loaded.tree) } else { HashMap::new() };
+        let loaded = self.chosen(loaded, wanted)?;
         if let Some(file) = self.given.last("-pf") {
-            unpseudo::write(&opened, &loaded.tree, Path::new(file))?;
-            return Ok(ExitCode::from(u8::from(damaged)));
+            let is_whole = unpseudo::write(&opened, &loaded, Path::new(file))?;
+            return Ok(ExitCode::from(u8::from(damaged || !is_whole)));
         }
         if is_list {
             self.list(&loaded.tree, clock, &lens)?;
@@ -194,9 +227,9 @@ impl Job {
     fn list(&self, tree: &Tree, clock: when::Clock, lens: &HashMap<ImagePath, usize>) -> Result<()> {
         let given = &self.given;
         let lines = match () {
-            () if given.has("-ls") || given.has("-lc") || given.has("-info") => Lines::Names,
             () if given.has("-llnumeric") => Lines::Numbers,
-            () => Lines::Long,
+            () if LONG.iter().any(|name| given.has(name)) => Lines::Long,
+            () => Lines::Names,
         };
         let is_concise = given.has("-lc") || given.has("-llc");
         let lister = Lister {
@@ -210,82 +243,101 @@ impl Job {
         lister.print(tree)
     }
 
-    fn kind(&self) -> Kind {
-        let is_plain =
-            ["-no-wildcards", "-follow-symlinks", "-match"].iter().any(|name| self.given.has(name));
-        match () {
-            () if self.given.has("-regex") => Kind::Regex,
-            () if is_plain => Kind::Exact,
-            () => Kind::Glob,
+    fn kind(&self) -> Result<Kind> {
+        let is_missing = self.given.has("-missing-symlinks") && !self.given.has("-follow-symlinks");
+        let is_plain = is_missing || ["-no-wildcards", "-match"].iter().any(|name| self.given.has(name));
+        match (self.given.has("-regex"), is_plain) {
+            (true, true) => Err(Error::usage("Both -no-wildcards and -regex should not be set")),
+            (true, false) => Ok(Kind::Regex),
+            (false, true) => Ok(Kind::Exact),
+            (false, false) => Ok(Kind::Glob),
         }
     }
 
-    /// Returns the part of the tree that is asked for.
-    fn chosen(&self, opened: &Opened, loaded: LoadedVolume) -> Result<LoadedVolume> {
-        let (mut extract, mut exclude) = (PathPatterns::default(), PathPatterns::default());
-        let kind = self.kind();
-        let is_exclude = self.given.has("-excludes");
-        for name in &self.names {
-            if is_exclude {
-                exclude.add(name, kind)?;
-            } else if kind == Kind::Exact {
-                for path in self.followed(opened, &loaded.tree, name)? {
-                    extract.add(path.as_bytes(), kind)?;
-                }
-            } else {
-                extract.add(name, kind)?;
-            }
+    fn is_list(&self) -> bool {
+        ["-ls", "-lls", "-llnumeric", "-lc", "-llc"].iter().any(|name| self.given.has(name))
+    }
+
+    /// Returns what the options ask for, before the image is read.
+    ///
+    /// Errors: `Usage`, `Io` for lists of names.
+    fn wanted(&self) -> Result<Wanted> {
+        if self.is_list() && self.given.has("-pf") {
+            return Err(Error::usage("lists (-ls, -lls etc.) and -pf cannot be printed together"));
         }
-        for (option, list) in [("-extract-file", &mut extract), ("-exclude-file", &mut exclude)] {
+        let (mut extract, mut exclude) = (PathPatterns::default(), PathPatterns::default());
+        let (kind, is_exclude) = (self.kind()?, self.given.has("-excludes"));
+        let mut take = |name: &[u8], is_exclude: bool, is_followed: bool| {
+            let (what, rest) = match is_exclude {
+                true => ("exclude", name.strip_prefix(b"... ").unwrap_or(name)),
+                false => ("extract", name),
+            };
+            if rest.iter().all(|&byte| byte == b'/') {
+                return Err(Error::usage(format!("Invalid {what} file {}", packfs::escaped(name))));
+            }
+            match (is_followed, is_exclude) {
+                (true, _) => Ok(()),
+                (false, true) => exclude.add(name, kind),
+                (false, false) => extract.add_rooted(name, kind),
+            }
+        };
+        let follows = ["-match", "-follow-symlinks", "-missing-symlinks"];
+        let follows = !is_exclude && follows.iter().any(|name| self.given.has(name));
+        self.names.iter().try_for_each(|name| take(name, is_exclude, follows))?;
+        for (option, is_exclude) in [("-extract-file", false), ("-exclude-file", true)] {
             for file in self.given.all(option) {
                 let text = std::fs::read(file).or_io(|| format!("cannot open {file:?}"))?;
                 let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_start);
                 let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
-                lines.try_for_each(|line| list.add(line, kind))?;
+                lines.try_for_each(|line| take(line, is_exclude, false))?;
             }
         }
-        self.given.all("-exclude-list").try_for_each(|name| exclude.add(name.as_bytes(), kind))?;
-        let depth = self.given.number::<usize>("-max-depth")?.unwrap_or(usize::MAX);
-        let time = self.given.text("-all-time")?.map(|text| when::seconds("-all-time", text)).transpose()?;
+        self.given.all("-exclude-list").try_for_each(|name| take(name.as_bytes(), true, false))?;
+        let id = |name: &str, ids: Ids| self.given.text(name)?.map(|text| ids.id(text)).transpose();
+        let mode = |name: &str| self.given.text(name)?.map(str::parse).transpose();
         let compiled = |name: &str| self.given.last(name).map(|text| regex(text.as_bytes())).transpose();
-        let (without, only) = (compiled("-xattrs-exclude")?, compiled("-xattrs-include")?);
-        let is_user = self.given.has("-user-xattrs");
-        let has_extract = !extract.is_empty();
-        selected::selected(loaded, |path, node, edit| {
-            let wanted = !has_extract
-                || path.is_root()
-                || extract.cover(path)
-                || node.is_dir() && extract.lead_through(path);
-            if !wanted || path.names().count() > depth || exclude.cover(path) {
-                return false;
-            }
-            edit.meta.mtime = time.map_or(edit.meta.mtime, Timestamp::from_seconds);
-            edit.xattrs.retain(|name, _| {
-                without.as_ref().is_none_or(|regex| !regex.is_match(name))
-                    && only.as_ref().is_none_or(|regex| regex.is_match(name))
-                    && (!is_user || name.starts_with(b"user."))
-            });
-            true
+        let time = self.given.text("-all-time")?.map(|text| when::seconds("-all-time", text)).transpose()?;
+        Ok(Wanted {
+            extract,
+            exclude,
+            follows: follows.then_some(kind),
+            depth: self.given.number("-max-depth")?.unwrap_or(usize::MAX),
+            mtime: time.map(Timestamp::from_seconds),
+            uid: id("-force-uid", Ids::users())?,
+            gid: id("-force-gid", Ids::groups())?,
+            file_mode: mode("-force-file-mode")?,
+            dir_mode: mode("-force-dir-mode")?,
+            xattrs_exclude: compiled("-xattrs-exclude")?,
+            xattrs_include: compiled("-xattrs-include")?,
+            user_xattrs: self.given.has("-user-xattrs"),
         })
     }
 
-    /// Returns a path, and with `-follow-symlinks` all links on the way to its end.
-    fn followed(&self, opened: &Opened, tree: &Tree, name: &[u8]) -> Result<Vec<ImagePath>> {
-        let unresolved =
-            || Error::failed(format!("Extract filename {} can't be resolved", packfs::escaped(name)));
-        let path = ImagePath::parse(name)?;
-        let must = self.given.has("-match") || self.given.has("-missing-symlinks");
-        if !self.given.has("-follow-symlinks") {
-            return match tree.find(&path) {
-                None if must => Err(unresolved()),
-                _ => Ok(vec![path]),
-            };
+    /// Adds what a name leads to, with the links on the way; what is not whole as it is typed.
+    ///
+    /// Errors: `Failed` for what is not whole, if the options say so.
+    fn follow(&self, tree: &Tree, name: &[u8], kind: Kind, extract: &mut PathPatterns) -> Result<()> {
+        let found = follow::followed(tree, name, kind)?;
+        let is_part = |path: &ImagePath| !path.is_root();
+        if !found.is_broken && !found.ends.is_empty() && found.ends.iter().all(is_part) {
+            found.ends.into_iter().chain(found.links).for_each(|path| extract.add_path(path));
+            return Ok(());
         }
-        let found = selected::with_links(tree, &path);
-        if must && opened.resolve(&path).is_err() {
-            return Err(unresolved());
+        let text = format!("Extract filename {} can't be resolved", packfs::escaped(name));
+        if self.given.has("-match") || self.given.has("-missing-symlinks") {
+            return Err(Error::failed(text));
         }
-        Ok(found)
+        report::note(&text);
+        extract.add_rooted(name, kind)
+    }
+
+    /// Returns the part of the tree that is asked for.
+    fn chosen(&self, loaded: LoadedVolume, mut wanted: Wanted) -> Result<LoadedVolume> {
+        if let Some(kind) = wanted.follows {
+            let mut names = self.names.iter();
+            names.try_for_each(|name| self.follow(&loaded.tree, name, kind, &mut wanted.extract))?;
+        }
+        selected::selected(loaded, |path, node, edit| wanted.change(path, node, edit))
     }
 
     fn tell_start(&self, opened: &Opened, tree: &Tree) -> Result<()> {
@@ -348,35 +400,75 @@ impl Job {
     fn cat(&self, opened: &Opened) -> Outcome {
         let loaded = opened.load_what_is_there(&report::PrintWarnings)?;
         let mut out = report::stdout_bytes()?;
-        let (kind, mut failed) = (self.kind(), false);
+        let (kind, mut failed) = (self.kind()?, false);
+        let mut complain = |text: String| {
+            report::note(format_args!("cat: {text}"));
+            failed = true;
+        };
         for name in &self.names {
-            let mut patterns = PathPatterns::default();
-            patterns.add(name, kind)?;
+            let found = follow::followed(&loaded.tree, name, kind)?;
             let shown = packfs::escaped(name).to_string();
-            let depth = ImagePath::parse(name).map_or(0, |path| path.names().count());
-            let found = matching(&loaded.tree, &patterns, depth);
-            if found.is_empty() {
-                report::note(format_args!("cat: no matches for /{}", shown.trim_start_matches('/')));
-                failed = true;
+            let shown = shown.trim_start_matches('/');
+            match (found.ends.is_empty(), found.is_broken) {
+                (true, _) => complain(format!("no matches for /{shown}")),
+                (false, true) => complain(format!("/{shown} failed to resolve in part")),
+                _ => {}
             }
-            for path in found {
-                match opened.resolve(&path).and_then(|id| opened.volume().inode(id)) {
-                    Ok(inode) if inode.kind.file_type() == FileType::Directory => {
-                        report::note(format_args!("cat: /{path} is a directory"));
-                        failed = true;
-                    }
-                    Ok(inode) if inode.kind.file_type() == FileType::File => {
+            for path in found.ends {
+                match loaded.tree.find(&path).map(|id| loaded.tree.node(id).kind.file_type()) {
+                    Some(FileType::File) => {
                         opened.copy_file(&path, &mut out)?;
                     }
-                    _ => {
-                        report::note(format_args!("cat: /{path} is not a regular file"));
-                        failed = true;
-                    }
+                    Some(FileType::Directory) => complain(format!("/{path} is a directory")),
+                    _ => complain(format!("/{path} is not a regular file")),
                 }
             }
         }
         out.flush().or_io(report::cannot_write)?;
         Ok(ExitCode::from(self.code(failed)))
+    }
+}
+
+/// Names that are asked for, and changes of what they name.
+struct Wanted {
+    /// Nothing for everything.
+    extract: PathPatterns,
+    exclude: PathPatterns,
+    /// Kind of the names on the command line, if links on their way are extracted, too.
+    follows: Option<Kind>,
+    depth: usize,
+    mtime: Option<Timestamp>,
+    uid: Option<u32>,
+    gid: Option<u32>,
+    file_mode: Option<Modes>,
+    dir_mode: Option<Modes>,
+    xattrs_exclude: Option<Regex>,
+    xattrs_include: Option<Regex>,
+    user_xattrs: bool,
+}
+
+impl Wanted {
+    /// Changes a node; false for one that is left out.
+    fn change(&self, path: &ImagePath, node: &Node, edit: &mut Edited) -> bool {
+        let is_wanted = self.extract.is_empty()
+            || path.is_root()
+            || self.extract.cover(path)
+            || node.is_dir() && self.extract.lead_through(path);
+        if !is_wanted || path.names().count() > self.depth || self.exclude.cover(path) {
+            return false;
+        }
+        let meta = &mut edit.meta;
+        meta.mtime = self.mtime.unwrap_or(meta.mtime);
+        meta.owner.uid = self.uid.unwrap_or(meta.owner.uid);
+        meta.owner.gid = self.gid.unwrap_or(meta.owner.gid);
+        let change = if node.is_dir() { &self.dir_mode } else { &self.file_mode };
+        meta.mode = change.as_ref().map_or(meta.mode, |change| change.apply(meta.mode, node.is_dir()));
+        edit.xattrs.retain(|name, _| {
+            self.xattrs_exclude.as_ref().is_none_or(|regex| !regex.is_match(name))
+                && self.xattrs_include.as_ref().is_none_or(|regex| regex.is_match(name))
+                && (!self.user_xattrs || name.starts_with(b"user."))
+        });
+        true
     }
 }
 
@@ -391,17 +483,6 @@ fn refuse_what_is_there(tree: &Tree, dest: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Returns the paths of a depth that match.
-fn matching(tree: &Tree, patterns: &PathPatterns, depth: usize) -> Vec<ImagePath> {
-    let (mut walk, mut found) = (tree.walk(), Vec::new());
-    while let Some((path, _)) = walk.next() {
-        if path.names().count() == depth && patterns.cover(path) {
-            found.push(path.clone());
-        }
-    }
-    found
 }
 
 /// Returns the closing lines.

@@ -12,10 +12,10 @@ pub fn seconds(name: &str, text: &str) -> Result<i64> {
         return Ok(i64::from(seconds));
     }
     let run = Command::new("date").args(["-d", text, "+%s"]).output().or_io(|| "cannot run date")?;
-    let printed = String::from_utf8_lossy(&run.stdout).trim().parse().ok();
-    printed.filter(|_| run.status.success()).ok_or_else(|| {
+    let printed: Option<u32> = String::from_utf8_lossy(&run.stdout).trim().parse().ok();
+    printed.filter(|_| run.status.success()).map(i64::from).ok_or_else(|| {
         Error::usage(format!(
-            "{name}: {text:?} is neither seconds since 1970 nor a time that date understands"
+            "{name}: {text:?} is neither seconds since 1970, of 32 bits, nor such a time that date understands"
         ))
     })
 }

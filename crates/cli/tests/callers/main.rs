@@ -3,8 +3,10 @@
 
 mod bench;
 mod call;
+mod help;
 mod judge;
 mod options;
+mod lines;
 mod packing;
 mod reading;
 

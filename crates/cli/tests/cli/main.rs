@@ -31,6 +31,7 @@ mod named_faults;
 mod named_layers;
 mod named_packing;
 mod named_reading;
+mod named_silent;
 mod named_trees;
 mod names;
 mod oci;
