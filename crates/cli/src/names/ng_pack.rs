@@ -8,7 +8,7 @@ use super::squash::xattr;
 use super::teller::{Form, Teller};
 use super::{ng_glob, ng_sort, trees, usage};
 use crate::out::Outcome;
-use packfs::source::{FileContexts, Loaded, Selection, Shape, Whiteouts};
+use packfs::source::{FileContexts, Loaded, Selection, Shape, TarReading, Whiteouts};
 use packfs::{
     Error, ImagePath, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result, ResultExt,
     Source, Timestamp, Xattrs,
@@ -98,7 +98,8 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let defaults = defaults(&given)?;
-    let mut shape = Shape { whiteouts: Some(Whiteouts::Keep), ..Shape::default() };
+    let tar = TarReading { skip_unknown: true, ..TarReading::default() };
+    let mut shape = Shape { whiteouts: Some(Whiteouts::Keep), tar, ..Shape::default() };
     if let Some(root) = given.last("--root-becomes") {
         shape.strip_prefix = ImagePath::parse(root.as_bytes())?;
     }
