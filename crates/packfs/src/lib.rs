@@ -153,7 +153,7 @@ pub use packfs_core::{
     FileImage, FileType, Goal, Image, ImagePath, IntoImagePath, LIMITS, Limit, LimitRow, Limits, Loss,
     MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, Owner, Progress, ReaderImage, Result, ResultExt,
     Silent, SliceImage, Stage, Timestamp, Tree, TreeBuilder, WithoutWarnings, Xattrs, acts_on_terminals,
-    escaped, is_reference, printable, processor_count, shown_place, url_scheme, without_secrets,
+    escaped, is_reference, oci_scheme, printable, processor_count, shown_place, url_scheme, without_secrets,
 };
 pub use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, FormatInfo, InnerImage,
@@ -247,7 +247,7 @@ pub mod sink {
 pub mod source {
     pub use packfs_source::{
         Additions, FileContexts, IdMap, JoinedContents, Loaded, ModeChange, Notes, Selection, Shape,
-        TarInput, TarReading, Trace, Whiteouts, decoded_file, load_dir, load_entries, load_manifest,
-        load_tar, shape_tree, write_manifest, write_manifest_below,
+        TarInput, TarReading, Trace, Whiteouts, decoded_file, load_archive, load_dir, load_entries,
+        load_manifest, load_tar, shape_tree, write_manifest, write_manifest_below,
     };
 }

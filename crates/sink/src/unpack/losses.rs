@@ -124,31 +124,29 @@ impl Losses {
     }
 }
 
-/// Files with unreadable contents, which are skipped, reported and counted.
+/// Files with unreadable contents, and names that cannot be linked: skipped, reported and counted.
 #[derive(Default)]
 pub(super) struct Failures {
-    found: Mutex<Option<(Error, u64)>>,
+    found: Mutex<(Vec<Error>, u64)>,
 }
 
 impl Failures {
-    /// Adds a failure; the first is kept.
+    /// Adds a failure; the first few are kept.
     pub(super) fn add(&self, error: Error) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *found {
-            Some((_, count)) => *count += 1,
-            None => *found = Some((error, 1)),
+        found.1 += 1;
+        if found.0.len() < EXAMPLES_MAX {
+            found.0.push(error);
         }
     }
 
-    /// Returns the first error with the number of failures.
+    /// Returns the first error with the number of failures, and the next ones.
     pub(super) fn into_result(self) -> Result<()> {
-        let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match found {
-            None => Ok(()),
-            Some((error, 1)) => Err(error.hint("this file was skipped; all others are in place")),
-            Some((error, count)) => {
-                Err(error.hint(format!("{count} files were skipped; all others are in place")))
-            }
-        }
+        let (errors, count) = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut errors = errors.into_iter();
+        let Some(first) = errors.next() else { return Ok(()) };
+        let skipped = if count == 1 { "this file was".to_owned() } else { format!("{count} files were") };
+        let error = errors.fold(first, |error, next| error.hint(format!("also: {next}")));
+        Err(error.hint(format!("{skipped} skipped; all others are in place")))
     }
 }
