@@ -5,7 +5,7 @@
 pub enum Input {
     /// An image of either format.
     Image,
-    /// A tar archive, compressed or not.
+    /// An archive, compressed or not: tar, cpio, or zip.
     Tar,
     /// A manifest.
     Manifest,

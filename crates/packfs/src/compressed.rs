@@ -58,7 +58,7 @@ fn contents(image: &Arc<dyn Image>, limits: Limits, progress: &dyn Progress) -> 
         Err(error) if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Io) => return Err(error),
         Err(_) => return Ok(Contents::Other),
     };
-    if packfs_source::looks_like_tar(&beginning) {
+    if packfs_source::looks_like_archive(&beginning) {
         return Ok(Contents::Other);
     }
     let is_known = packfs_formats::probe(&Beginning(beginning))?.is_some();

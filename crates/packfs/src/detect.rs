@@ -18,7 +18,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes at the start of a file that are searched for a tar or a manifest.
+/// Bytes at the start of a file that are searched for an archive or a manifest.
 const BEGINNING_LEN: usize = 64 << 10;
 /// Bytes at the start of a file that tell a compression.
 const COMPRESSION_LEN: usize = 16;
@@ -28,9 +28,9 @@ const COMPRESSION_LEN: usize = 16;
 pub enum Source {
     /// A directory of this machine.
     Directory(PathBuf),
-    /// A tar archive in a file, compressed or not.
+    /// An archive in a file: tar, cpio, or zip, compressed or not.
     Tar(PathBuf),
-    /// A tar archive from standard input.
+    /// An archive from standard input.
     TarStdin,
     /// An image of a format that packfs reads, in a file or at a URL.
     Image(PathBuf),
@@ -48,7 +48,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Looks at what `path` holds. `-` is a tar archive from standard input; a fifo holds a tar
+    /// Looks at what `path` holds. `-` is an archive from standard input; a fifo holds an
     /// archive, too.
     ///
     /// Errors: `Io` if it cannot be read; `Unsupported` if it is nothing that can be packed.
@@ -100,7 +100,7 @@ impl Source {
             return Ok(Source::Image(path.into()));
         }
         let is_whole = file_type.is_file() && metadata.len() == len as u64;
-        if packfs_source::looks_like_tar(&beginning)
+        if packfs_source::looks_like_archive(&beginning)
             || packfs_source::compression_of(&beginning).is_some()
             || is_whole && packfs_source::is_empty_tar(&beginning)
         {
@@ -140,7 +140,7 @@ impl Source {
                 if !Unknown::new(Arc::new(FileImage::open(path)?)).is_plain(path) {
                     return Err(error);
                 }
-                let what = "is not a directory, image, tar or manifest: packing the file itself";
+                let what = "is not a directory, image, archive or manifest: packing the file itself";
                 progress.warn(&format!("{path:?} {what}; --as-file silences this"));
                 Ok(Source::Entries(vec![path.into()]))
             }
@@ -155,7 +155,7 @@ impl Source {
         self.load_with(&OpenOptions::new(), shape, progress)
     }
 
-    /// Loads like [`Source::load`]; `opening` sets options and limits of an image, a tar or a
+    /// Loads like [`Source::load`]; `opening` sets options and limits of an image, an archive or a
     /// manifest.
     ///
     /// Errors: as [`Source::load`]; `Usage` for further devices, an offset or another beginning of
@@ -167,11 +167,11 @@ impl Source {
         let limits = opening.own_limits();
         match self {
             Source::Directory(path) => packfs_source::load_dir(path, shape, progress),
-            Source::Tar(path) => packfs_source::load_tar_within(tar_input(path)?, shape, limits, progress),
+            Source::Tar(path) => packfs_source::load_archive(tar_input(path)?, shape, limits, progress),
             Source::TarStdin => {
                 let stdin = Box::new(std::io::stdin());
                 let input = stream(stdin, "standard input".into());
-                packfs_source::load_tar_within(input, shape, limits, progress)
+                packfs_source::load_archive(input, shape, limits, progress)
             }
             Source::Manifest(path) => packfs_source::load_manifest_within(path, shape, limits, progress),
             Source::Entries(paths) => packfs_source::load_entries(paths, shape, progress),
@@ -196,8 +196,8 @@ impl Source {
             Source::Directory(path) => (path.as_path(), "a directory"),
             #[cfg(feature = "oci")]
             Source::Oci(path) => (path.as_path(), "an OCI image"),
-            Source::Tar(path) => (path.as_path(), "a tar"),
-            Source::TarStdin => (Path::new("-"), "a tar"),
+            Source::Tar(path) => (path.as_path(), "an archive"),
+            Source::TarStdin => (Path::new("-"), "an archive"),
             Source::Manifest(path) => (path.as_path(), "a manifest"),
             Source::Entries(paths) | Source::Merged(paths) => {
                 (paths.first().map_or(Path::new(""), PathBuf::as_path), "packed as a file or directory")
@@ -282,7 +282,7 @@ impl Unknown {
     fn refused(self, path: &Path) -> Error {
         let name = escaped(path.as_os_str().as_bytes()).to_string();
         let seen = self.foreign.as_ref().map_or(String::new(), |it| format!(": it looks like {}", it.what));
-        let what = format!("neither a directory, an image, a tar nor a manifest{seen}");
+        let what = format!("neither a directory, an image, an archive nor a manifest{seen}");
         let error = Error::unsupported(format!("source \"{name}\""), what);
         let error = self.foreign.into_iter().fold(error, |error, foreign| error.hint(foreign.hint));
         let known: Vec<&str> = packfs_formats::all().iter().map(|format| format.name()).collect();

@@ -148,10 +148,8 @@ fn is_ovf(name: &[u8]) -> bool {
 /// Returns the kind of a source that is no image.
 #[cfg(feature = "pack")]
 fn source_kind(beginning: &[u8]) -> Option<&'static str> {
-    if packfs_source::looks_like_tar(beginning) {
-        return Some("a tar archive");
-    }
-    packfs_source::looks_like_manifest(beginning).then_some("a manifest")
+    packfs_source::archive_kind(beginning)
+        .or_else(|| packfs_source::looks_like_manifest(beginning).then_some("a manifest"))
 }
 
 /// Tells no source, since nothing is packed.

@@ -566,3 +566,39 @@ fn a_full_disk_leaves_no_half_written_file() {
     assert!(error.hints().iter().any(|hint| hint.contains("full")), "{error}");
     assert!(whole);
 }
+
+#[test]
+fn names_that_cannot_be_linked_are_named_and_the_rest_is_there() {
+    let place = Place::new();
+    let elsewhere = place.target().join("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs"])
+        .arg(&elsewhere)
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !mounted {
+        return skip("needs the right to mount a tmpfs");
+    }
+    let unpacked = |options| {
+        let mut fake = Fake::new();
+        let file = fake.text(ROOT, b"a", "text");
+        let dir = fake.dir(ROOT, b"elsewhere");
+        fake.link(dir, b"first", file);
+        fake.link(dir, b"second", file);
+        fake.text(dir, b"other", "other");
+        fake.link(ROOT, b"z", file);
+        unpack_with(fake, &place.target(), &options)
+    };
+    let options = UnpackOptions { existing: Existing::Replace, ..UnpackOptions::default() };
+    let error = unpacked(options.clone()).unwrap_err();
+    let stopped = unpacked(UnpackOptions { fail_fast: true, ..options }).unwrap_err();
+    let found = ["z", "elsewhere/other"].map(|name| std::fs::read(place.target().join(name)).ok());
+    assert!(std::process::Command::new("umount").arg(&elsewhere).status().unwrap().success());
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(error.to_string().contains("hard link \"elsewhere/first\""), "{error}");
+    let hints = error.hints().join("\n");
+    assert!(hints.contains("hard link \"elsewhere/second\"") && hints.contains("2 files"), "{hints}");
+    assert_eq!(found, [Some(b"text".to_vec()), Some(b"other".to_vec())]);
+    assert!(!stopped.hints().iter().any(|hint| hint.contains("skipped")), "{stopped}");
+}

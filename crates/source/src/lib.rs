@@ -5,6 +5,9 @@
 //! for all. A source provides names and metadata first, and contents on request.
 #![forbid(unsafe_code)]
 
+mod any_archive;
+mod archive;
+mod cpio;
 mod decimal;
 mod dir;
 mod dir_contents;
@@ -25,7 +28,10 @@ mod tar;
 mod tops;
 mod trace;
 mod whiteouts;
+mod zip;
 
+pub use any_archive::{archive_kind, load_archive, looks_like_archive};
+pub use archive::{Compression, TarInput, compression_of, decoded_beginning, decoded_file, decoded_stream};
 pub use dir::{Listed, Prober, load_dir, load_entries, load_listed, load_merged, survey_dir};
 pub use file_contexts::FileContexts;
 pub use joined_contents::JoinedContents;
@@ -38,11 +44,8 @@ pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Selection, Shape, TarReading};
 pub use shaper::{Shaper, shape_tree};
-pub use stack::{LowerDirs, OF_LOWER_LAYER, has_links_below, stack, with_linked_files};
-pub use tar::{
-    Compression, TarInput, compression_of, decoded_beginning, decoded_file, decoded_stream,
-    holds_container_image, is_empty_tar, load_tar, load_tar_within, looks_like_tar,
-};
+pub use stack::{has_links_below, LowerDirs, OF_LOWER_LAYER, stack, with_linked_files};
+pub use tar::{holds_container_image, is_empty_tar, load_tar, load_tar_within, looks_like_tar};
 pub use trace::Trace;
 pub use whiteouts::{Whiteouts, with_origins};
 

@@ -87,6 +87,8 @@ pub struct TarReading {
     pub ignore_zeros: bool,
     /// Set for a list of headers without the data of files, which become zeros.
     pub headers_only: bool,
+    /// Set to skip members of unknown types, which are regular files otherwise.
+    pub skip_unknown: bool,
     /// Set to prefer names of users and groups that this machine knows to the numbers.
     pub names: bool,
 }

@@ -1,7 +1,7 @@
 //! Tar archives of every dialect, whole and damaged.
 
 use packfs_core::{ErrorKind, ImagePath, NodeKind, Result, Silent, Timestamp};
-use packfs_source::{Loaded, Shape, TarInput, load_tar};
+use packfs_source::{Loaded, Shape, TarInput, TarReading, load_tar};
 use packfs_testkit::{Compare, Random, is_root, odd_tree, peer, snapshot_dir, snapshot_tree, write_dir};
 use std::fs;
 use std::io::{Cursor, Write};
@@ -127,6 +127,35 @@ fn reads_plain_members_of_every_type() {
 }
 
 #[test]
+fn members_of_unknown_types_are_regular_files_or_skipped() {
+    let bytes = archive(&[member("a", b'0', b"a\n"), member("q", b'Q', b"qqq\n"), member("b", b'0', b"b\n")]);
+    for skip_unknown in [false, true] {
+        let reader = Box::new(Cursor::new(bytes.clone()));
+        let input = TarInput::Stream { reader, name: "test.tar".into(), spool_dir: std::env::temp_dir() };
+        let tar = TarReading { skip_unknown, ..TarReading::default() };
+        let warnings = Warnings::default();
+        let loaded = load_tar(input, &Shape { tar, ..Shape::default() }, &warnings).unwrap();
+        assert_eq!((content(&loaded, "a"), content(&loaded, "b")), (b"a\n".to_vec(), b"b\n".to_vec()));
+        assert_eq!(loaded.tree.find(&path("q")).is_none(), skip_unknown);
+        if !skip_unknown {
+            assert_eq!(content(&loaded, "q"), b"qqq\n");
+        }
+        let end = if skip_unknown { "skipped" } else { "packed as a regular file" };
+        let wanted = format!("test.tar: \"q\" at 0x400 has the unknown type \"Q\": {end}");
+        assert_eq!(*warnings.0.lock().unwrap(), [wanted]);
+    }
+}
+
+#[derive(Default)]
+struct Warnings(std::sync::Mutex<Vec<String>>);
+
+impl packfs_core::Progress for Warnings {
+    fn warn(&self, message: &str) {
+        self.0.lock().unwrap().push(message.into());
+    }
+}
+
+#[test]
 fn extended_headers_override_the_header() {
     let long = "very-long-directory-name/".repeat(20) + "file";
     let loaded = from_bytes(archive(&[
@@ -224,7 +253,6 @@ fn refuses_contradictory_archives() {
         (archive(&[pax(&[("uid", b"4294967296")]), member("a", b'0', b"")]), "uid"),
         (archive(&[member("volume", b'M', b"")]), "multi-volume"),
         (archive(&[header(b"link", b'1', 0)]), "no such file"),
-        (archive(&[member("?", b'?', b"")]), "unknown type"),
         (archive(&[pax(&[("path", b"a")])]), "extended header"),
         (archive(&[pax(&[("path", &[b'n'; 300])]), member("a", b'0', b"")]), "255"),
         (

@@ -1,5 +1,7 @@
 //! Rare tar archives that must be read correctly: cases that other tools ignore, and endless input.
 
+mod archives;
+
 use packfs_core::{ErrorKind, ImagePath, NodeKind, Progress, Result, Silent};
 use packfs_source::{Loaded, Shape, TarInput, TarReading, load_tar};
 use packfs_testkit::Random;

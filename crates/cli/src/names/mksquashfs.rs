@@ -332,6 +332,7 @@ impl Job {
             tar: TarReading {
                 ignore_zeros: self.given.has("-ignore-zeros"),
                 names: !self.given.has("-numeric-owner"),
+                skip_unknown: true,
                 ..TarReading::default()
             },
             ..Shape::default()

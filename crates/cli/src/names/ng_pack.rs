@@ -5,8 +5,8 @@ use super::parse::{Given, Row, Style, Takes, acts, ignored, number, parse, size}
 use super::squash::xattr;
 use super::teller::{Form, Teller};
 use crate::out::{Outcome, report};
+use packfs::source::{FileContexts, Loaded, Selection, Shape, TarReading, Whiteouts};
 use super::{ng_glob, ng_list, ng_sort, trees, usage, when};
-use packfs::source::{FileContexts, Loaded, Selection, Shape, Whiteouts};
 use packfs::{
     Error, ImagePath, Implied, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
     ResultExt, Source, Timestamp, Xattrs,
@@ -99,7 +99,8 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
     }
     let defaults = defaults(&given)?;
     let implied = defaults.into();
-    let mut shape = Shape { whiteouts: Some(Whiteouts::Keep), implied, ..Shape::default() };
+    let tar = TarReading { skip_unknown: true, ..TarReading::default() };
+    let mut shape = Shape { whiteouts: Some(Whiteouts::Keep), implied, tar, ..Shape::default() };
     if let Some(root) = given.last("--root-becomes") {
         shape.strip_prefix = ImagePath::parse(root.as_bytes())?;
     }

@@ -18,7 +18,7 @@ const MADE: [(&str, &str, &str, &str); 14] = [
     ("mkfs.f2fs", "truncate -s 80M file && mkfs.f2fs -q file", "an F2FS filesystem", "mount -o ro,loop"),
     ("mkfs.minix", "truncate -s 1M file && mkfs.minix file >&2", "a Minix filesystem", "mount -o ro,loop"),
     ("mkswap", "truncate -s 1M file && mkswap file >&2", "swap space", "info --scan"),
-    ("zip", "zip -qr file.zip tree && mv file.zip file", "a zip archive", "unpack it first"),
+    ("zip", "zip -qr file.zip tree && mv file.zip file", "a zip archive", "packfs pack FILE IMAGE"),
     ("tar", "tar -cf file tree", "a tar archive", "packfs pack FILE IMAGE"),
     ("gzip", "tar -cf - tree | gzip > file", "a file compressed with gzip", "gzip -dc"),
     ("xz", "tar -cf - tree | xz > file", "a file compressed with xz", "xz -dc"),

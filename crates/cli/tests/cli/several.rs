@@ -38,7 +38,7 @@ fn cat(fixture: &Fixture, image: &str, path: &str) -> String {
     fixture.run(["cat", image, path]).done().text().to_owned()
 }
 
-const NOTE: &str = "is not a directory, image, tar or manifest: packing the file itself";
+const NOTE: &str = "is not a directory, image, archive or manifest: packing the file itself";
 
 #[test]
 fn a_single_file_is_the_only_entry_of_the_root_with_a_warning() {

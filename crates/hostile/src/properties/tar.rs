@@ -1,8 +1,8 @@
-//! Properties of any tar archive.
+//! Properties of any archive: tar, cpio, or zip.
 
 use crate::Breach;
-use packfs::source::{Loaded, Shape, TarInput, load_tar};
-use packfs::{NodeKind, Silent};
+use packfs::source::{Loaded, Shape, TarInput, load_archive};
+use packfs::{Limits, NodeKind, Silent};
 use std::io::Cursor;
 
 /// Bytes of a file that are read: enough for what an archive of a few KiB can hold itself.
@@ -23,7 +23,7 @@ pub fn tar(input: &[u8]) -> Result<(), Breach> {
         name: "mutated archive".into(),
         spool_dir: std::env::temp_dir(),
     };
-    match load_tar(stream, &Shape::default(), &Silent) {
+    match load_archive(stream, &Shape::default(), Limits::default(), &Silent) {
         Ok(loaded) => contents_are_there(&loaded),
         Err(_) => Ok(()),
     }

@@ -124,10 +124,10 @@ impl Losses {
     }
 }
 
-/// Files with unreadable contents, which are skipped, reported and counted.
+/// Files with unreadable contents, and names that cannot be linked: skipped, reported and counted.
 #[derive(Default)]
 pub(super) struct Failures {
-    found: Mutex<Option<(Error, u64)>>,
+    found: Mutex<(Vec<Error>, u64)>,
 }
 
 impl Failures {
@@ -143,7 +143,7 @@ impl Failures {
         }
     }
 
-    /// Returns the first error with the number of failures.
+    /// Returns the first error with the number of failures, and the next ones.
     pub(super) fn into_result(self) -> Result<()> {
         let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         match found {

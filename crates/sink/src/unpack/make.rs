@@ -179,22 +179,26 @@ impl Maker<'_> {
         }
     }
 
-    /// Adds a name to a node.
+    /// Adds a name to a node. Returns the error if that cannot be for this name alone: the node has
+    /// as many as it can, they are on other filesystems, or this one has no hard links.
     pub(super) fn link(
         &self,
         from: &mut Dirs<'_>,
         to: &mut Dirs<'_>,
         entry: &WalkEntry<'_>,
         first: &WalkEntry<'_>,
-    ) -> Result<()> {
+    ) -> Result<Option<Error>> {
         let (old_dir, new_dir) = (from.get(first.dir)?, to.get(entry.dir)?);
-        self.make(new_dir, entry.name, || {
+        let made = self.make(new_dir, entry.name, || {
             rustix::fs::linkat(old_dir, first.name, new_dir, entry.name, AtFlags::empty())
-        })
-        .map_err(|errno| {
-            let error = self.cannot("create hard link", entry, errno);
-            error.hint(format!("it is a hard link to {:?}", self.path(first)))
-        })
+        });
+        let Err(errno) = made else { return Ok(None) };
+        let error = self.cannot("create hard link", entry, errno);
+        let error = error.hint(format!("it is a hard link to {:?}", self.path(first)));
+        match errno {
+            Errno::MLINK | Errno::XDEV | Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS => Ok(Some(error)),
+            _ => Err(error),
+        }
     }
 
     pub(super) fn set_len(&self, fd: &File, entry: &WalkEntry<'_>, len: u64) -> Result<()> {

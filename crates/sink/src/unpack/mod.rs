@@ -217,7 +217,8 @@ impl Unpacking<'_> {
         Wanted { id: self.loaded.inodes[entry.node.index()], len }
     }
 
-    /// Creates hard links; returns the number that failed because the first name is missing.
+    /// Creates hard links; returns the number that failed: the first name is missing, or
+    /// cannot have this one.
     fn make_links(&self) -> Result<u64> {
         let (mut from, mut to) = (self.dirs(), self.dirs());
         let mut not_created = 0;
@@ -226,8 +227,12 @@ impl Unpacking<'_> {
             self.check_cancelled()?;
             if absent.contains(&entry.node) {
                 not_created += 1;
-            } else {
-                self.maker.link(&mut from, &mut to, entry, first)?;
+            } else if let Some(error) = self.maker.link(&mut from, &mut to, entry, first)? {
+                if self.options.fail_fast {
+                    return Err(error);
+                }
+                not_created += 1;
+                self.failures.add(error);
             }
         }
         Ok(not_created)

@@ -120,6 +120,19 @@ pub(super) fn number(field: &[u8]) -> Option<i64> {
     })
 }
 
+/// Adds the entries of an old GNU map to `numbers`; an empty entry ends it. `None` for an invalid
+/// number.
+pub(super) fn old_entries(bytes: &[u8], numbers: &mut Vec<u64>) -> Option<()> {
+    for entry in bytes.chunks_exact(24) {
+        if entry[0] == 0 {
+            break;
+        }
+        numbers.push(u64::try_from(number(&entry[..12])?).ok()?);
+        numbers.push(u64::try_from(number(&entry[12..])?).ok()?);
+    }
+    Some(())
+}
+
 /// Returns true if these bytes start like a tar archive.
 pub fn looks_like_tar(beginning: &[u8]) -> bool {
     let block = beginning.first_chunk::<BLOCK_LEN>();

@@ -1,8 +1,7 @@
 //! Recognition of archives that hold container images: those of `docker save`, and layouts.
 
-use super::compression::compression_of;
+use crate::archive::{compression_of, decoded_stream};
 use super::header::{BLOCK_LEN, Field, Header};
-use super::spooled::decoded_stream;
 use packfs_core::{Limits, Result, ResultExt};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

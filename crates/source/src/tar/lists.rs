@@ -3,17 +3,16 @@
 
 use super::acl::{AccessList, Dropped};
 use super::ids::Ids;
-use super::input::Input;
 use super::pax::Records;
+use crate::archive::Told;
+use crate::archive::input::Input;
 use packfs_core::{ImagePath, Meta, Xattrs};
 
 /// Converts access lists to attributes, and counts dropped ones for one warning.
 #[derive(Default)]
 pub(super) struct Lists {
     ids: Ids,
-    dropped: u64,
-    /// The first dropped one, as part of a message.
-    first: Option<String>,
+    dropped: Told,
 }
 
 impl Lists {
@@ -25,6 +24,7 @@ impl Lists {
         path: &ImagePath,
         meta: &mut Meta,
         xattrs: &mut Xattrs,
+        input: &Input<'_>,
     ) {
         if let Some(text) = &records.access_list {
             match AccessList::read(text, &self.ids) {
@@ -40,7 +40,7 @@ impl Lists {
                     if let Some(group) = dropped.group {
                         meta.mode &= !0o070 | group << 3;
                     }
-                    self.drop(path, &dropped);
+                    self.drop(path, &dropped, input);
                 }
             }
         }
@@ -49,23 +49,18 @@ impl Lists {
                 Ok(list) => {
                     xattrs.insert(b"system.posix_acl_default".to_vec(), list.encoded());
                 }
-                Err(dropped) => self.drop(path, &dropped),
+                Err(dropped) => self.drop(path, &dropped, input),
             }
         }
     }
 
-    fn drop(&mut self, path: &ImagePath, dropped: &Dropped) {
-        self.dropped += 1;
-        self.first.get_or_insert_with(|| format!("\"{path}\": {}", dropped.why));
+    fn drop(&mut self, path: &ImagePath, dropped: &Dropped, input: &Input<'_>) {
+        self.dropped
+            .add(|| format!("dropped an access list in {}: \"{path}\": {}", input.name(), dropped.why));
     }
 
     /// Warns of the number of dropped lists, and the reason of the first.
     pub(super) fn warn(&self, input: &Input<'_>) {
-        let Some(first) = &self.first else { return };
-        let rest = match self.dropped - 1 {
-            0 => String::new(),
-            rest => format!(" (and {rest} more)"),
-        };
-        input.warn(&format!("dropped an access list in {}: {first}{rest}", input.name()));
+        self.dropped.warn(input.progress());
     }
 }

@@ -1,12 +1,13 @@
 //! Converts headers to entries: applies extended headers, and checks limits.
 
-use super::contents::Stored;
-use super::header::{BLOCK_LEN, Field, Header};
+use super::header::{BLOCK_LEN, Field, Header, old_entries};
 use super::ids::Ids;
-use super::input::Input;
 use super::lists::Lists;
 use super::pax::{RECORDS_LEN_MAX, RecordFault, Records, Scope};
-use super::sparse::{SparseMap, old_entries};
+use crate::archive::Told;
+use crate::archive::contents::Stored;
+use crate::archive::input::Input;
+use crate::archive::sparse::SparseMap;
 use crate::decimal::number as decimal;
 use crate::shape::TarReading;
 use crate::shaper::Shaper;
@@ -14,8 +15,6 @@ use packfs_core::{
     DeviceNumber, Error, ImagePath, Meta, NodeKind, Owner, Result, Timestamp, Xattrs, escaped,
 };
 
-/// Longest target of a symbolic link in SquashFS and most systems.
-const TARGET_LEN_MAX: usize = 65_535;
 /// Most entries of a sparse map.
 const SPARSE_ENTRIES_MAX: u64 = 16 << 20;
 
@@ -24,6 +23,9 @@ pub(super) struct Members<'a> {
     shaper: Shaper<'a>,
     stored: Stored,
     lists: Lists,
+    /// Members of unknown types.
+    unknown: Told,
+    skips_unknown: bool,
     /// Users and groups, if names are preferred to numbers.
     ids: Option<Ids>,
     /// Set if the data of files are left out.
@@ -54,6 +56,8 @@ impl<'a> Members<'a> {
             shaper,
             stored,
             lists,
+            unknown: Told::default(),
+            skips_unknown: reading.skip_unknown,
             ids,
             headers_only,
             global,
@@ -71,6 +75,7 @@ impl<'a> Members<'a> {
             return Err(fault(input, input.offset(), "the archive ends after an extended header"));
         }
         self.lists.warn(input);
+        self.unknown.warn(input.progress());
         Ok((self.shaper, self.stored))
     }
 
@@ -133,37 +138,19 @@ impl<'a> Members<'a> {
 
     fn add(&mut self, member: Member<'_>, input: &mut Input<'_>) -> Result<()> {
         let start = member.start;
-        let path = image_path(&member.path, start, input)?;
+        let path = input.path(start, &member.path)?;
         let mut meta = member.meta(self.ids.as_ref(), input)?;
         let is_dir_by_name = member.path.ends_with(b"/");
         let device = |input: &Input<'_>| -> Result<DeviceNumber> {
             let part = |known: Option<u64>, field| {
-                known.map_or_else(|| number(member.header, field, start, input), Ok).map(narrow)
+                known.map_or_else(|| number(member.header, field, start, input), Ok)
             };
-            let records = &member.records;
-            let number = DeviceNumber {
-                major: part(records.major, Field::Major)?,
-                minor: part(records.minor, Field::Minor)?,
-            };
-            if DeviceNumber::decode(number.encode()) != number {
-                let what = format!(
-                    "device number {}, {}: at most 4095, 1048575 allowed",
-                    number.major, number.minor
-                );
-                return Err(fault(input, start, &what));
-            }
-            Ok(number)
+            let (major, minor) = (member.records.major, member.records.minor);
+            input.device(start, part(major, Field::Major)?, part(minor, Field::Minor)?)
         };
         let kind = match member.header.typeflag() {
             b'1' => return self.add_link(&member, &path, input),
-            b'2' => {
-                if member.link.is_empty() || member.link.len() > TARGET_LEN_MAX {
-                    let what =
-                        format!("target of {} bytes: 1 to {TARGET_LEN_MAX} allowed", member.link.len());
-                    return Err(fault(input, start, &what));
-                }
-                NodeKind::Symlink(member.link.clone().into())
-            }
+            b'2' => input.symlink(start, member.link.clone())?,
             b'3' => NodeKind::CharDevice(device(input)?),
             b'4' => NodeKind::BlockDevice(device(input)?),
             b'5' | b'D' => NodeKind::Directory,
@@ -172,16 +159,16 @@ impl<'a> Members<'a> {
             0 | b'0' if is_dir_by_name => NodeKind::Directory,
             0 | b'0' | b'7' => self.file(&member, input)?,
             other => {
-                let what = format!("member of unknown type \"{}\"", escaped(&[other]));
-                return Err(Error::unsupported(
-                    "tar archive",
-                    format!("{what} in {} at {start:#x}", input.name()),
-                ));
+                self.tell_unknown(other, &path, start, input);
+                if self.skips_unknown {
+                    return input.data(member.size).map(drop);
+                }
+                self.file(&member, input)?
             }
         };
         let mut xattrs = member.xattrs();
         if !matches!(kind, NodeKind::Symlink(_)) {
-            self.lists.apply(&member.records, &path, &mut meta, &mut xattrs);
+            self.lists.apply(&member.records, &path, &mut meta, &mut xattrs, input);
         }
         match (&kind, member.header.typeflag()) {
             (NodeKind::File { .. }, _) => {}
@@ -192,10 +179,19 @@ impl<'a> Members<'a> {
         self.shaper.add(&path, kind, meta, xattrs)
     }
 
+    /// Notes a member of a type that nobody has defined; POSIX says that it is a regular file.
+    fn tell_unknown(&mut self, typeflag: u8, path: &ImagePath, start: u64, input: &Input<'_>) {
+        let end = if self.skips_unknown { "skipped" } else { "packed as a regular file" };
+        self.unknown.add(|| {
+            let (name, typeflag) = (input.name(), [typeflag]);
+            format!("{name}: \"{path}\" at {start:#x} has the unknown type \"{}\": {end}", escaped(&typeflag))
+        });
+    }
+
     fn add_link(&mut self, member: &Member<'_>, path: &ImagePath, input: &mut Input<'_>) -> Result<()> {
         // Repeated data equals the target's, which must be in the archive.
         pass_size_without_data(member.size, input)?;
-        let target = image_path(&member.link, member.start, input)?;
+        let target = input.path(member.start, &member.link)?;
         self.shaper.link(path, &target)
     }
 
@@ -330,16 +326,11 @@ fn pass_size_without_data(size: u64, input: &mut Input<'_>) -> Result<()> {
         return Ok(());
     }
     let next_is_header =
-        input.peek()?.is_none_or(|block| block == [0; BLOCK_LEN] || Header::new(&block).is_some());
+        input.peek_block()?.is_none_or(|block| block == [0; BLOCK_LEN] || Header::new(&block).is_some());
     if !next_is_header {
         input.data(size)?;
     }
     Ok(())
-}
-
-/// Converts a device number; those beyond 32 bits become invalid.
-fn narrow(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 fn signed_number(header: &Header<'_>, field: Field, start: u64, input: &Input<'_>) -> Result<i64> {
@@ -381,10 +372,6 @@ fn long_name(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn image_path(path: &[u8], start: u64, input: &Input<'_>) -> Result<ImagePath> {
-    ImagePath::parse(path).map_err(|error| fault(input, start, &error.to_string()))
-}
-
 fn fault(input: &Input<'_>, start: u64, what: &str) -> Error {
-    Error::corrupt(format!("tar archive {}", input.name()), format!("member at {start:#x}: {what}"))
+    input.fault(start, what)
 }

@@ -8,51 +8,26 @@
 
 mod acl;
 mod attribute;
-mod compression;
-mod contents;
+mod blocks;
 mod header;
 mod ids;
 mod image_archive;
-mod input;
 mod lists;
 mod member;
 mod pax;
-mod sparse;
-mod spooled;
 
-pub use compression::{Compression, compression_of};
 pub use header::{is_empty_tar, looks_like_tar};
 pub use image_archive::holds_container_image;
-pub use spooled::{decoded_beginning, decoded_file, decoded_stream};
 
 use crate::Loaded;
+use crate::archive::TarInput;
+use crate::archive::input::{Input, Opening};
 use crate::shape::Shape;
 use crate::shaper::Shaper;
-use compression::BEGINNING_LEN;
-use contents::TarContents;
 use header::{BLOCK_LEN, Header};
-use input::Input;
 use member::Members;
-use packfs_core::{Error, Limits, Progress, Result, ResultExt, Stage};
-use std::fs::File;
-use std::io::{Cursor, Read};
-use std::path::{Path, PathBuf};
+use packfs_core::{Error, Limits, Progress, Result, Stage};
 use std::sync::Arc;
-
-/// Input of an archive.
-pub enum TarInput {
-    /// A file, compressed or not.
-    File(PathBuf),
-    /// A stream, compressed or not.
-    Stream {
-        /// The bytes.
-        reader: Box<dyn Read + Send>,
-        /// Name in messages, such as `standard input`.
-        name: String,
-        /// Directory for an unnamed file with contents.
-        spool_dir: PathBuf,
-    },
-}
 
 /// Loads an archive.
 ///
@@ -71,8 +46,16 @@ pub fn load_tar_within(
     limits: Limits,
     progress: &dyn Progress,
 ) -> Result<Loaded> {
+    load(crate::archive::open(input, limits, progress)?, shape)
+}
+
+/// Loads an archive that was opened.
+///
+/// Errors: as [`load_tar`].
+pub(crate) fn load(opening: Opening<'_>, shape: &Shape) -> Result<Loaded> {
+    let (limits, progress) = (opening.limits, opening.progress);
     progress.begin(Stage::Scan, 0, 0);
-    let mut input = open(input, limits, progress)?;
+    let mut input = Input::new(opening, "tar archive", BLOCK_LEN as u64)?;
     let mut members = Members::new(Shaper::within(shape, limits, "tar archive")?, shape.tar);
     let (mut seen_any, mut is_behind_zeros) = (false, false);
     loop {
@@ -104,7 +87,7 @@ pub fn load_tar_within(
                 continue;
             }
             let fault = format!("header at {start:#x}: wrong checksum");
-            let error = Error::corrupt(format!("tar archive {}", input.name()), fault);
+            let error = input.corrupt(fault);
             return Err(if seen_any { error } else { error.hint("this may not be a tar archive") });
         };
         (seen_any, is_behind_zeros) = (true, false);
@@ -113,9 +96,7 @@ pub fn load_tar_within(
     }
     let (mut shaper, stored) = members.finish(&input)?;
     shaper.note_implied();
-    let in_place = input.is_in_place();
-    let (file, name) = input.finish()?;
-    shaper.finish(Arc::new(TarContents { file, name, stored, in_place }))
+    shaper.finish(Arc::new(input.finish(stored)?))
 }
 
 /// Some writers omit the final zeros, but an empty file, or one with a truncated header, is not an
@@ -129,44 +110,5 @@ fn end_without_zeros(input: &Input<'_>, seen_any: bool) -> Result<()> {
         input.warn(&format!("{} has no end; it may be cut off between two members", input.name()));
         return Ok(());
     };
-    Err(Error::corrupt(format!("tar archive {}", input.name()), fault))
-}
-
-fn open(input: TarInput, limits: Limits, progress: &dyn Progress) -> Result<Input<'_>> {
-    let (reader, name, spool_dir): (Box<dyn Read + Send>, _, _) = match input {
-        TarInput::Stream { reader, name, spool_dir } => (reader, name, spool_dir),
-        TarInput::File(path) => {
-            let name = format!("{path:?}");
-            let file = File::open(&path).or_io(|| format!("cannot open {name}"))?;
-            if compression_of(&beginning(&file, &path)?).is_none() {
-                return Input::in_place(file, name, progress);
-            }
-            (Box::new(file), name, std::env::temp_dir())
-        }
-    };
-    let mut reader = reader;
-    let mut beginning = Vec::new();
-    reader
-        .by_ref()
-        .take(BEGINNING_LEN as u64)
-        .read_to_end(&mut beginning)
-        .or_io(|| format!("cannot read {name}"))?;
-    let compression = compression_of(&beginning);
-    let whole: Box<dyn Read + Send> = Box::new(Cursor::new(beginning).chain(reader));
-    let (plain, watch) = match compression {
-        Some(compression) => {
-            let (plain, watch) = compression::decoded(whole, compression, limits, &name)?;
-            (plain, Some(watch))
-        }
-        None => (whole, None),
-    };
-    Input::stream(plain, name, &spool_dir, watch, progress)
-}
-
-fn beginning(file: &File, path: &Path) -> Result<Vec<u8>> {
-    use std::os::unix::fs::FileExt;
-    let mut beginning = vec![0; BEGINNING_LEN];
-    let len = file.read_at(&mut beginning, 0).or_io(|| format!("cannot read {path:?}"))?;
-    beginning.truncate(len);
-    Ok(beginning)
+    Err(input.corrupt(fault))
 }

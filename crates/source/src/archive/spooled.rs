@@ -66,6 +66,13 @@ pub fn decoded_file(
     Ok(file)
 }
 
+/// Appends bytes to a file of this length.
+pub(crate) fn append_data(file: &File, len: &mut u64, bytes: &[u8]) -> Result<()> {
+    write_data(file, *len, bytes).or_io(cannot_spool)?;
+    *len += bytes.len() as u64;
+    file.set_len(*len).or_io(cannot_spool)
+}
+
 /// Writes bytes at an offset, and leaves out zeros that fill blocks of the file.
 fn write_data(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
     let (mut at, mut data) = (0, 0);
@@ -142,22 +149,31 @@ fn each_part(
     let compression = compression.ok_or_else(|| Error::unsupported(name, "not compressed"))?;
     let whole = Box::new(Cursor::new(beginning).chain(reader));
     let (mut plain, watch) = decoded(whole, compression, limits, name)?;
-    let mut buffer = vec![0; BUFFER_LEN];
-    let mut goes_on = true;
-    while goes_on {
-        match plain.read(&mut buffer) {
-            Ok(0) => {
-                if watch.has_garbage() {
-                    progress.warn(&format!("{name}: ignored data after the compressed data"));
-                }
-                return Ok(());
-            }
-            Ok(len) => goes_on = take(&buffer[..len])?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => check_cancelled(progress)?,
-            Err(error) => return Err(read_error(name, error)),
-        }
+    if pass_parts(&mut *plain, name, progress, take)? && watch.has_garbage() {
+        progress.warn(&format!("{name}: ignored data after the compressed data"));
     }
     Ok(())
+}
+
+/// Hands out the bytes of a stream until `take` returns false; returns true at their end.
+///
+/// Errors: as [`decoded_stream`]; `Cancelled`.
+pub(crate) fn pass_parts(
+    reader: &mut dyn Read,
+    name: &str,
+    progress: &dyn Progress,
+    take: &mut dyn FnMut(&[u8]) -> Result<bool>,
+) -> Result<bool> {
+    let mut buffer = vec![0; BUFFER_LEN];
+    loop {
+        check_cancelled(progress)?;
+        match reader.read(&mut buffer) {
+            Ok(0) => return Ok(true),
+            Ok(len) if !take(&buffer[..len])? => return Ok(false),
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(read_error(name, error)),
+            _ => {}
+        }
+    }
 }
 
 #[cfg(test)]

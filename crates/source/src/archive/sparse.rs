@@ -1,6 +1,5 @@
 //! Maps of sparse members: the ranges of the file that are stored, in order.
 
-use super::header::number;
 use std::ops::Range;
 
 /// Linux's limit of a file's length, in bytes.
@@ -8,14 +7,14 @@ const LEN_MAX: u64 = i64::MAX as u64;
 
 /// The stored ranges of a file, in order and disjoint, and their positions in the stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SparseMap {
+pub(crate) struct SparseMap {
     pub len: u64,
     pub runs: Vec<Run>,
 }
 
 /// One stored range.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(crate) struct Run {
     pub file: Range<u64>,
     /// Offset in the stored bytes.
     pub stored: u64,
@@ -26,7 +25,7 @@ impl SparseMap {
     /// stored bytes.
     ///
     /// Errors are the fault found.
-    pub(super) fn new(numbers: &[u64], len: u64, stored_len: u64) -> Result<Self, String> {
+    pub(crate) fn new(numbers: &[u64], len: u64, stored_len: u64) -> Result<Self, String> {
         if len > LEN_MAX {
             return Err(format!("its length with holes is {len}: at most {LEN_MAX} allowed"));
         }
@@ -56,22 +55,9 @@ impl SparseMap {
     }
 
     /// Returns the first stored range that ends after `offset`.
-    pub(super) fn run_behind(&self, offset: u64) -> Option<&Run> {
+    pub(crate) fn run_behind(&self, offset: u64) -> Option<&Run> {
         self.runs.get(self.runs.partition_point(|run| run.file.end <= offset))
     }
-}
-
-/// Adds the entries of an old GNU map to `numbers`; an empty entry ends it. `None` for an invalid
-/// number.
-pub(super) fn old_entries(bytes: &[u8], numbers: &mut Vec<u64>) -> Option<()> {
-    for entry in bytes.chunks_exact(24) {
-        if entry[0] == 0 {
-            break;
-        }
-        numbers.push(u64::try_from(number(&entry[..12])?).ok()?);
-        numbers.push(u64::try_from(number(&entry[12..])?).ok()?);
-    }
-    Some(())
 }
 
 #[cfg(test)]

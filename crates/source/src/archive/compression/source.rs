@@ -22,6 +22,12 @@ impl Source {
         Ok(&rest[..rest.len().min(len)])
     }
 
+    /// Returns the bytes that were not consumed, for a reader of something else.
+    pub(super) fn into_rest(mut self) -> Box<dyn Read + Send> {
+        self.buffer.drain(..self.read);
+        Box::new(io::Cursor::new(self.buffer).chain(self.reader.reader))
+    }
+
     /// Appends one read to the buffer, after dropping consumed bytes.
     fn fill(&mut self) -> io::Result<usize> {
         self.buffer.drain(..self.read);

@@ -12,9 +12,9 @@ use packfs_core::{Error, Limits, Result, ResultExt};
 use source::Source;
 use std::fmt;
 use std::io::{self, BufRead, ErrorKind, Read};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Compression format of an archive.
@@ -91,7 +91,7 @@ impl fmt::Display for Compression {
 }
 
 /// Bytes at the beginning of a file that determine its compression.
-pub(super) const BEGINNING_LEN: usize = 16;
+pub(crate) const BEGINNING_LEN: usize = 16;
 /// Bytes passed from the decoding thread at a time.
 const PART_LEN: usize = 256 << 10;
 /// Most parts in the channel.
@@ -119,7 +119,7 @@ impl fmt::Display for Damaged {
 impl std::error::Error for Damaged {}
 
 /// Converts an error of [`decoded`]'s reader: damage is distinguished from a failed read.
-pub(super) fn read_error(name: &str, error: io::Error) -> Error {
+pub(crate) fn read_error(name: &str, error: io::Error) -> Error {
     if let Some(over_limit) = error.get_ref().and_then(|source| source.downcast_ref::<Error>()) {
         return over_limit.clone();
     }
@@ -133,15 +133,29 @@ pub(super) fn read_error(name: &str, error: io::Error) -> Error {
 /// is no data yet. Also returns findings, which are complete once everything was read.
 ///
 /// Errors: `Io` if memory or a thread is missing. The reader's errors are for [`read_error`].
-pub(super) fn decoded(
+pub(crate) fn decoded(
     reader: Box<dyn Read + Send>,
     compression: Compression,
     limits: Limits,
     name: &str,
 ) -> Result<(Box<dyn Read + Send>, Arc<Watch>)> {
     let watch = Arc::<Watch>::default();
-    let source = Source::new(Watched { reader, watch: Arc::clone(&watch) });
-    let limited = Limited { limits, subject: format!("compressed file {name}"), decoded_len: 0 };
+    Ok((decoded_on(reader, compression, limits, name, &watch)?, watch))
+}
+
+/// Decodes like [`decoded`], and adds to findings about data before, so that limits hold for all
+/// together.
+///
+/// Errors: as [`decoded`].
+pub(crate) fn decoded_on(
+    reader: Box<dyn Read + Send>,
+    compression: Compression,
+    limits: Limits,
+    name: &str,
+    watch: &Arc<Watch>,
+) -> Result<Box<dyn Read + Send>> {
+    let source = Source::new(Watched { reader, watch: Arc::clone(watch) });
+    let limited = Limited { limits, subject: format!("compressed file {name}") };
     let cannot_decode = || format!("cannot decode {name}");
     let member = Member::new(source, compression).map_err(|error| match error.kind() {
         ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::Unsupported => {
@@ -150,28 +164,39 @@ pub(super) fn decoded(
         _ => Error::io(cannot_decode(), error),
     })?;
     let (parts, received) = sync_channel(PARTS_MAX);
-    let seen = Arc::clone(&watch);
-    let members = Members { member: Some(member), compression, watch: Arc::clone(&watch) };
-    let thread = std::thread::Builder::new().name("decode tar".into());
-    thread.spawn(move || hand_over(members, &watch, limited, &parts)).or_io(cannot_decode)?;
-    Ok((Box::new(Parts { received, part: Vec::new(), read: 0, ended: false }), seen))
+    let seen = Arc::clone(watch);
+    let members = Members { member: Some(member), compression, watch: Arc::clone(watch) };
+    let thread = std::thread::Builder::new().name("decode archive".into());
+    thread.spawn(move || hand_over(members, &seen, limited, &parts)).or_io(cannot_decode)?;
+    Ok(Box::new(Parts { received, part: Vec::new(), read: 0, ended: false }))
 }
 
 /// Findings about compressed data.
 #[derive(Default)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     /// True if reading failed: decoders return such errors like their own.
     failed: AtomicBool,
     /// Bytes read.
     len: AtomicU64,
-    /// True if other data follows the last member.
-    garbage: AtomicBool,
+    /// Bytes decoded.
+    decoded_len: AtomicU64,
+    /// Other data after the last member.
+    rest: Mutex<Option<Box<dyn Read + Send>>>,
 }
 
 impl Watch {
     /// Returns true if data that follows the compressed data was ignored.
-    pub(super) fn has_garbage(&self) -> bool {
-        self.garbage.load(Ordering::Relaxed)
+    pub(crate) fn has_garbage(&self) -> bool {
+        self.rest().is_some()
+    }
+
+    /// Returns the data that follows the compressed data, once.
+    pub(crate) fn take_rest(&self) -> Option<Box<dyn Read + Send>> {
+        self.rest().take()
+    }
+
+    fn rest(&self) -> std::sync::MutexGuard<'_, Option<Box<dyn Read + Send>>> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -184,13 +209,12 @@ struct Watched {
 struct Limited {
     limits: Limits,
     subject: String,
-    decoded_len: u64,
 }
 
 impl Limited {
-    fn count(&mut self, len: usize, watch: &Watch) -> Result<()> {
-        self.decoded_len = self.decoded_len.saturating_add(len as u64);
-        self.limits.check_data(&self.subject, self.decoded_len, watch.len.load(Ordering::Relaxed))
+    fn count(&self, len: usize, watch: &Watch) -> Result<()> {
+        let decoded_len = watch.decoded_len.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
+        self.limits.check_data(&self.subject, decoded_len, watch.len.load(Ordering::Relaxed))
     }
 }
 
@@ -301,7 +325,7 @@ impl Read for Members {
             if let Some(next) = self.next(&mut source, padded)? {
                 (self.member, self.compression) = (Some(Member::new(source, next)?), next);
             } else if !source.fill_buf()?.is_empty() {
-                self.watch.garbage.store(true, Ordering::Relaxed);
+                *self.watch.rest() = Some(source.into_rest());
             }
         }
         Ok(0)
@@ -324,12 +348,7 @@ fn skip_zeros(source: &mut Source) -> io::Result<bool> {
 }
 
 /// Sends decoded data, and an empty part at the end, which distinguishes the end from a panic.
-fn hand_over(
-    mut decoder: Members,
-    watch: &Watch,
-    mut limited: Limited,
-    parts: &SyncSender<io::Result<Vec<u8>>>,
-) {
+fn hand_over(mut decoder: Members, watch: &Watch, limited: Limited, parts: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let mut part = Vec::with_capacity(PART_LEN);
         let outcome = decoder.by_ref().take(PART_LEN as u64).read_to_end(&mut part);
