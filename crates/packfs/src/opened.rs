@@ -269,7 +269,7 @@ impl OpenOptions {
 
     /// Opens an image that lies within such others.
     pub(crate) fn open_layer(&self, image: Arc<dyn Image>, layers: Vec<Layer>) -> Result<Opened> {
-        let Some(format) = packfs_formats::probe(&*image)? else {
+        let Some(format) = nested::format_of(&*image, &self.which)? else {
             return Err(Foreign::refuse(&image));
         };
         let counted = CountedImage::new(Arc::clone(&image));

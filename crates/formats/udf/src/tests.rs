@@ -1,0 +1,1 @@
+//! Refusals of the reader: a sound image with one bad figure each.
