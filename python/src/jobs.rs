@@ -79,7 +79,7 @@ fn checked(
     let mut found = Findings::default();
     let content = opened.check(data, watcher, &mut found)?;
     let mut report = serde_json::json!({
-        "sound": found.errors == 0,
+        "sound": found.is_sound(),
         "errors": found.errors,
         "findings": found.findings,
         "findings_left_out": found.left_out,

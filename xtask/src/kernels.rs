@@ -49,7 +49,7 @@ const PACKAGES: [&str; 2] = ["linux-image-cloud-amd64", "busybox-static"];
 
 /// Modules for mounting an image on a virtual disk, if the kernel has them. Init repeats loading
 /// them until no more can be loaded, so their order does not matter.
-const MODULES: [&str; 19] = [
+const MODULES: [&str; 21] = [
     "virtio",
     "virtio_ring",
     "virtio_pci",
@@ -69,6 +69,8 @@ const MODULES: [&str; 19] = [
     "erofs",
     "cdrom",
     "isofs",
+    "crc-itu-t",
+    "udf",
 ];
 
 /// Init: loads the modules, mounts disks, and writes a tar archive of each to another disk. The

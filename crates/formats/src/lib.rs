@@ -21,6 +21,9 @@ static FORMATS: &[&dyn Format] = &[
     &packfs_format_squashfs::SquashfsLegacy,
     #[cfg(feature = "cramfs")]
     &packfs_format_cramfs::Cramfs,
+    // Before ISO 9660, which an image of both often has as a stub.
+    #[cfg(feature = "udf")]
+    &packfs_format_udf::Udf,
     #[cfg(feature = "iso9660")]
     &packfs_format_iso9660::Iso9660,
     #[cfg(feature = "romfs")]
@@ -99,6 +102,39 @@ pub fn probe(image: &dyn Image) -> Result<Option<&'static dyn Format>> {
         }
     }
     Ok(None)
+}
+
+/// Formats of discs, which leave room at their beginning: one disc may have both, over the same
+/// files or others, and a partition table.
+const OF_DISCS: [&str; 2] = ["udf", "iso9660"];
+/// The format of tables of partitions.
+const OF_PARTITIONS: &str = "partitions";
+
+/// The other formats of filesystems that an image of this format has, too.
+///
+/// # Errors
+/// `Io`: the image cannot be read.
+pub fn beside(format: &dyn Format, image: &dyn Image) -> Result<Vec<&'static dyn Format>> {
+    let mut found = Vec::new();
+    for name in OF_DISCS.iter().filter(|_| OF_DISCS.contains(&format.name())) {
+        if let Some(other) = by_name(name).filter(|other| other.name() != format.name())
+            && other.probe(image)?
+        {
+            found.push(other);
+        }
+    }
+    Ok(found)
+}
+
+/// The format of the partition table that an image of this format has in front.
+///
+/// # Errors
+/// `Io`: the image cannot be read.
+pub fn table_before(format: &dyn Format, image: &dyn Image) -> Result<Option<&'static dyn Format>> {
+    match by_name(OF_PARTITIONS).filter(|_| OF_DISCS.contains(&format.name())) {
+        Some(table) if table.probe(image)? => Ok(Some(table)),
+        _ => Ok(None),
+    }
 }
 
 #[cfg(test)]

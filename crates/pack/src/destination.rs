@@ -6,7 +6,7 @@
 use crate::size_limit::Place;
 use packfs_core::new_file::{create_temporary, name_it};
 use packfs_core::{Error, Progress, Result, ResultExt, copy_exactly, shown_place, url_scheme};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek};
 use std::ops::Range;

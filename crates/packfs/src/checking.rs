@@ -1,6 +1,6 @@
 //! Checks of an opened image: its structures, and the data of its files.
 
-use crate::Opened;
+use crate::{Opened, nested};
 use packfs_check::ContentReport;
 use packfs_core::{Error, ErrorKind, Progress, Result, Stage, WithoutWarnings};
 use packfs_format::{Finding, Severity};
@@ -17,6 +17,9 @@ pub struct Findings {
     pub errors: u64,
     /// Findings that were not kept.
     pub left_out: u64,
+    /// Parts of the image that were not checked, because nothing was read of them; each is a
+    /// finding, too.
+    pub unchecked: u64,
     /// Files that cannot be decoded, as findings name them.
     pub damaged: Vec<String>,
 }
@@ -32,6 +35,11 @@ impl Findings {
         } else {
             self.left_out += 1;
         }
+    }
+
+    /// Returns true without errors, if all of the image was checked.
+    pub fn is_sound(&self) -> bool {
+        self.errors == 0 && self.unchecked == 0
     }
 
     /// Adds a finding about the whole image.
@@ -75,6 +83,10 @@ impl Opened {
         }
         let structure = self.volume().check(&mut |finding| found.add(finding));
         found.or_finding(structure)?;
+        for part in found.or_finding(nested::unread(self))?.unwrap_or_default() {
+            found.unchecked += 1;
+            found.note(Severity::Warning, format!("not checked: {part}"));
+        }
         if progress.cancelled() {
             return Err(Error::cancelled());
         }

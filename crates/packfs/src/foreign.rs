@@ -189,7 +189,6 @@ const ROWS: &[Row] = &[
     row("an HFS+ filesystem", 1024, b"H+\0\x04", Advice::Mount),
     row("an HFSX filesystem", 1024, b"HX\0\x05", Advice::Mount),
     row("an APFS container", 32, b"NXSB", Advice::Unpack),
-    row("a UDF filesystem", 0x8001, b"BEA01", Advice::Mount),
     row("a Minix filesystem", 1024 + 16, b"\x7f\x13", Advice::Mount),
     row("a Minix filesystem", 1024 + 16, b"\x8f\x13", Advice::Mount),
     row("a Minix filesystem", 1024 + 16, b"\x68\x24", Advice::Mount),

@@ -151,7 +151,11 @@ pub use walk::{Walk, Walked};
 pub use packfs_codec::BlockRef;
 pub use packfs_core::{
     BeginningImage, BuildId, ContentId, ContentReader, Contents, DeviceNumber, Entry, Error, ErrorKind,
-acts_on_terminals, copy_exactly, escaped, FileImage, FileType, Goal, Image, ImagePath, Implied, IntoImagePath, is_reference, last_line, Limit, LimitRow, Limits, LIMITS, Loss, MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, oci_scheme, one_line, Owner, printable, processor_count, Progress, ReaderImage, Result, ResultExt, shown_place, Silent, SliceImage, Stage, Timestamp, Tree, TreeBuilder, url_scheme, without_secrets, WithoutWarnings, Xattrs,
+    FileImage, FileType, Goal, Image, ImagePath, Implied, IntoImagePath, LIMITS, Limit, LimitRow, Limits,
+    Loss, MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, Owner, Progress, ReaderImage, Result,
+    ResultExt, Silent, SliceImage, Stage, Timestamp, Tree, TreeBuilder, WithoutWarnings, Xattrs,
+    acts_on_terminals, copy_exactly, escaped, is_reference, last_line, oci_scheme, one_line, printable,
+    processor_count, shown_place, url_scheme, without_secrets,
 };
 pub use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, FormatInfo, InnerImage,
@@ -245,6 +249,7 @@ pub mod sink {
 pub mod source {
     pub use packfs_source::{
         Additions, FileContexts, IdMap, JoinedContents, Loaded, ModeChange, Notes, Selection, Shape,
-decoded_file, load_archive, load_dir, load_entries, load_manifest, load_tar, shape_tree, TarInput, TarReading, Trace, Whiteouts, with_origins, write_manifest, write_manifest_below,
+        TarInput, TarReading, Trace, Whiteouts, decoded_file, load_archive, load_dir, load_entries,
+        load_manifest, load_tar, shape_tree, with_origins, write_manifest, write_manifest_below,
     };
 }

@@ -4,10 +4,11 @@
 use crate::foreign::Foreign;
 use crate::{OpenOptions, Opened};
 use packfs_core::{Error, Image, Result};
-use packfs_format::{Finding, Format, InnerImage, Severity};
+use packfs_format::{ExtentFrom, Finding, Format, InnerImage, Severity};
 use packfs_read::FileAsImage;
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Limit on images nested in each other.
@@ -117,9 +118,87 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         opened = opening.open_layer(image, layers)?.in_container(&opened);
     }
     match chosen.front() {
+        Some(wanted) if chosen.len() == 1 && is_one_of_two(&opened, wanted)? => {
+            Ok(opened.with_choice(choice))
+        }
         Some(wanted) => Err(no_such_image(&opened, &[], wanted)),
         None => Ok(opened.with_choice(choice)),
     }
+}
+
+/// Returns the format of an image: of a disc with two filesystems the one that was chosen by the
+/// name of its format.
+pub(crate) fn format_of(image: &dyn Image, which: &Which) -> Result<Option<&'static dyn Format>> {
+    let Some(first) = packfs_formats::probe(image)? else { return Ok(None) };
+    let Which::Chosen(names) = which else { return Ok(Some(first)) };
+    let chosen = names.rsplit('/').next();
+    let others = packfs_formats::beside(first, image)?;
+    Ok(others.into_iter().find(|other| Some(other.name()) == chosen).or(Some(first)))
+}
+
+/// Returns a warning about the filesystem that the image opens as by default, if another of it was
+/// chosen: in ISO 9660, a file over 4 GiB of both may have its length modulo 2^32.
+pub(crate) fn unshown(image: &dyn Image, format: &dyn Format, which: &Which) -> Result<Option<String>> {
+    if !matches!(which, Which::Chosen(_)) {
+        return Ok(None);
+    }
+    let first = packfs_formats::probe(image)?.filter(|first| first.name() != format.name());
+    Ok(first.map(|first| {
+        let (first, own) = (first.name(), format.name());
+        format!(
+            "{own} is shown; the {first} filesystem of the same image may hold other files, and longer ones"
+        )
+    }))
+}
+
+/// Returns true if an image was opened as this format, and has another.
+fn is_one_of_two(opened: &Opened, wanted: &str) -> Result<bool> {
+    let format = opened.format();
+    Ok(format.name() == wanted && !packfs_formats::beside(format, &**opened.image())?.is_empty())
+}
+
+/// Names what an image holds that is not read of it: images inside and beside it, another
+/// filesystem of a disc, and partitions behind that.
+///
+/// # Errors
+/// `Io`, `Corrupt` of a container.
+pub(crate) fn unread(opened: &Opened) -> Result<Vec<String>> {
+    let named = |name: &str, kind: Option<&str>| format!("{name} ({})", kind.unwrap_or("unknown"));
+    let inner = known_images(opened, &opened.volume().inner_images()?, &OpenOptions::new())?.0;
+    let mut unread: Vec<String> = inner.iter().map(|it| named(&it.0, it.2.as_deref())).collect();
+    if let Some(Choice { opened: Some(shown), images, .. }) = opened.choice() {
+        let others = images.iter().filter(|(name, _)| name != shown);
+        unread.extend(others.map(|(name, kind)| named(name, kind.as_deref())));
+    }
+    let (format, image) = (opened.format(), opened.image());
+    for other in packfs_formats::beside(format, &**image)? {
+        let name = other.name();
+        unread.push(format!("the {name} filesystem of the same image; --part {name} reads it"));
+    }
+    if let Some(table) = packfs_formats::table_before(format, &**image)? {
+        unread.extend(partitions_behind(opened, table)?);
+    }
+    Ok(unread)
+}
+
+/// Partitions that begin behind a filesystem.
+fn partitions_behind(opened: &Opened, table: &dyn Format) -> Result<Vec<String>> {
+    let end = opened.volume().image_len().unwrap_or(u64::MAX);
+    let Ok(volume) = table.open(Arc::clone(opened.image())) else {
+        return Ok(vec!["a partition table that cannot be read".into()]);
+    };
+    let mut behind = Vec::new();
+    for inner in volume.inner_images()? {
+        let mut is_behind = false;
+        let placed = volume.extents(inner.id, 0..1, &mut |extent| {
+            is_behind = matches!(extent.from, ExtentFrom::Stored(at) if at >= end);
+            ControlFlow::Break(())
+        });
+        if is_behind || placed.is_err() {
+            behind.push(format!("partition {} behind the filesystem", inner.name));
+        }
+    }
+    Ok(behind)
 }
 
 /// Name of an image, its format, and its kind as messages have it.
@@ -140,7 +219,8 @@ fn known_images(
     for (index, inner) in inner_images.iter().enumerate() {
         let image = inner_image(opened, inner)?;
         // An image that cannot be read is unknown; opening it by name reports the cause.
-        let format = opening.with.format(&*image, &layers).ok().flatten().map(Format::name);
+        let probed = packfs_formats::probe(&*image).ok().flatten();
+        let format = opening.with.format(probed, &layers).map(Format::name);
         let kind = match format {
             Some(name) => Some(name.to_owned()),
             None if index < NAMES_MAX => Foreign::identify(&image).and_then(Foreign::kind),

@@ -128,16 +128,17 @@ impl OpenWith {
 
     /// Returns the format of an image within such layers: with an option that only one format
     /// takes, that one, whatever the image begins with, unless it is a container of disks.
-    ///
-    /// Errors: `Io`.
-    pub(crate) fn format(&self, image: &dyn Image, layers: &[Layer]) -> Result<Option<&'static dyn Format>> {
-        let found = packfs_formats::probe(image)?;
-        let is_container = found.is_some_and(|format| format.info().driver.is_none());
+    pub(crate) fn format(
+        &self,
+        probed: Option<&'static dyn Format>,
+        layers: &[Layer],
+    ) -> Option<&'static dyn Format> {
+        let is_container = probed.is_some_and(|format| format.info().driver.is_none());
         if is_container || !self.chooses_format() || is_taken(OpenOption::PartitionTable, layers) {
-            return Ok(found);
+            return probed;
         }
         let takes = |format: &&&dyn Format| format.info().opens_with.contains(&OpenOption::PartitionTable);
-        Ok(packfs_formats::all().iter().find(takes).copied().or(found))
+        packfs_formats::all().iter().find(takes).copied().or(probed)
     }
 
     /// True if an option says the format of the image.

@@ -280,13 +280,15 @@ impl OpenOptions {
 
     /// Opens an image that lies within such others.
     pub(crate) fn open_layer(&self, image: Arc<dyn Image>, layers: Vec<Layer>) -> Result<Opened> {
-        let Some(format) = self.with.format(&*image, &layers)? else {
+        let probed = nested::format_of(&*image, &self.which)?;
+        let Some(format) = self.with.format(probed, &layers) else {
             return Err(Foreign::refuse(&image));
         };
         let counted = CountedImage::new(Arc::clone(&image));
         let (opening, mut warnings) = self.with.opening(format, &layers, &counted, self)?;
         let volume = format.open_with(Arc::clone(&counted) as Arc<dyn Image>, opening)?;
         warnings.extend(volume.warnings());
+        warnings.extend(nested::unshown(&*image, format, &self.which)?);
         let faults = volume.known_faults();
         let told = faults.iter().take(FAULTS_MAX);
         warnings.extend(told.map(|finding| format!("{}: {}", image.name(), finding.fault)));

@@ -44,7 +44,7 @@ pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use shape::{IdMap, Selection, Shape, TarReading};
 pub use shaper::{Shaper, shape_tree};
-pub use stack::{has_links_below, LowerDirs, OF_LOWER_LAYER, stack, with_linked_files};
+pub use stack::{LowerDirs, OF_LOWER_LAYER, has_links_below, stack, with_linked_files};
 pub use tar::{holds_container_image, is_empty_tar, load_tar, load_tar_within, looks_like_tar};
 pub use trace::Trace;
 pub use whiteouts::{Whiteouts, with_origins};

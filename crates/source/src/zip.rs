@@ -235,8 +235,8 @@ fn mtime(entry: &Entry<'_>) -> Timestamp {
     });
     let coarse = || {
         let time = entry.last_modified()?;
-        let (year, month, day) = (time.year().into(), time.month().into(), time.day().into());
-        let (hour, minute, second) = (time.hour().into(), time.minute().into(), time.second().into());
+        let (year, month, day) = (time.year().into(), time.month(), time.day());
+        let (hour, minute, second) = (time.hour(), time.minute(), time.second());
         Some(Timestamp::from_seconds(Civil { year, month, day, hour, minute, second }.seconds()))
     };
     exact.or_else(coarse).unwrap_or_default()

@@ -6,8 +6,8 @@ use super::parse::{Given, Row, Style, Takes, acts, ignored, number, parse, refus
 use super::teller::{Form, Teller};
 use super::{block_list, digests, hints, sources, trees, usage, when};
 use crate::out::Outcome;
-use crate::out::report::{Out, self};
-use packfs::source::{decoded_file, Loaded, Selection, Shape, TarReading, Whiteouts, with_origins};
+use crate::out::report::{self, Out};
+use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file, with_origins};
 use packfs::{
     DeviceNumber, Error, ImagePath, Implied, MadeAt, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
     ResultExt, Source, Timestamp,
@@ -573,7 +573,9 @@ impl Job {
         }
         for path in paths.iter().filter(|path| path.starts_with(b"/") || path.ends_with(b"/")) {
             let path = packfs::escaped(path);
-            report::note(format_args!("mkfs.erofs: --exclude-path={path} excludes nothing: slashes begin or end no path"));
+            report::note(format_args!(
+                "mkfs.erofs: --exclude-path={path} excludes nothing: slashes begin or end no path"
+            ));
         }
         Ok(Some(Selection::new(move |path| is_excluded(path, &paths, &regexes))))
     }

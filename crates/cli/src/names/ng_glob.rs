@@ -2,10 +2,9 @@
 //! `glob PATH MODE UID GID [OPTIONS] DIRECTORY`.
 
 use super::globs::matches_path;
-use packfs::{Error, ImagePath, Meta, Name, Result, ResultExt, Timestamp, Xattrs};
-use packfs::source::ModeChange;
 use super::ng_words::{self, trimmed, word};
-use super::pseudo::{Defaults, host_entry, quoted, self};
+use super::pseudo::{self, Defaults, host_entry};
+use packfs::{Error, ImagePath, Meta, Name, Result, ResultExt, Timestamp, Xattrs};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

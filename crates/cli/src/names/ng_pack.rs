@@ -4,9 +4,9 @@ use super::globs;
 use super::parse::{Given, Row, Style, Takes, acts, ignored, number, parse, size};
 use super::squash::xattr;
 use super::teller::{Form, Teller};
+use super::{ng_list, ng_sort, trees, usage, when};
 use crate::out::{Outcome, report};
 use packfs::source::{FileContexts, Loaded, Selection, Shape, TarReading, Whiteouts};
-use super::{ng_glob, ng_list, ng_sort, trees, usage, when};
 use packfs::{
     Error, ImagePath, Implied, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
     ResultExt, Source, Timestamp, Xattrs,
@@ -337,7 +337,7 @@ fn generated(given: &Given, defaults: Meta, teller: &Teller) -> Result<Loaded> {
     let mut shape = Shape {
         whiteouts: Some(Whiteouts::Keep),
         one_file_system: given.has("--one-file-system"),
-        implied: Some(defaults),
+        implied: defaults.into(),
         ..Shape::default()
     };
     if let Some(file) = given.last("--selinux") {

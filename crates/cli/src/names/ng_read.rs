@@ -157,7 +157,9 @@ pub fn run_read(args: &[OsString]) -> Outcome {
             out.write_all(&list.text).or_io(report::cannot_write)?;
             for path in &list.left_out {
                 let path = packfs::printable(&path.to_string()).into_owned();
-                report::note(format_args!("rdsquashfs: {path}: left out, as a line cannot hold this name or target"));
+                report::note(format_args!(
+                    "rdsquashfs: {path}: left out, as a line cannot hold this name or target"
+                ));
             }
             return Ok(ExitCode::from(u8::from(!list.left_out.is_empty())));
         }

@@ -1,8 +1,8 @@
 //! Sort files of gensquashfs: `PRIORITY [FLAGS] PATH`.
 
 use super::globs;
+use super::ng_words::quoted;
 use crate::out::report;
-use super::ng_words::{quoted, words};
 use packfs::source::Loaded;
 use packfs::{Error, ImagePath, NodeKind, Result, ResultExt};
 use std::collections::HashSet;

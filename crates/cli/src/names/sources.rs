@@ -1,9 +1,9 @@
 //! Sources of mksquashfs: directories, files, lists, archives, and files about them.
 
-use crate::out::report;
 use super::parse::Given;
 use super::squash::Metadata;
 use super::trees::{self, Edited, Part, load_one};
+use crate::out::report;
 use packfs::source::{FileContexts, Loaded, Shape};
 use packfs::{Error, ImagePath, Meta, Name, Owner, Progress, Result, ResultExt, Source, Timestamp};
 use std::collections::HashMap;

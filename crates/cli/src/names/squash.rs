@@ -6,7 +6,6 @@ use super::parse::{Given, Row, Takes, acts, ignored, size};
 use super::users::Ids;
 use super::when;
 use packfs::{Error, Implied, Meta, NodeId, Owner, PackOptions, Result, Timestamp, Tree, Xattrs};
-use packfs::source::ModeChange;
 use regex::bytes::Regex;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -5,8 +5,8 @@ mod bench;
 mod call;
 mod help;
 mod judge;
-mod options;
 mod lines;
+mod options;
 mod packing;
 mod reading;
 

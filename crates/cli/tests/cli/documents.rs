@@ -230,7 +230,12 @@ fn integrity(fixture: &Fixture, schema: &mut Schema) {
     schema.check("cache", &fixture.run(["cache", "verify", "--json"]).json());
     fixture.run(["pack", "root.sqfs", "root.erofs", "-q"]).done();
     schema.check("composefs-pack", &fixture.run(["composefs", "pack", "rootfs", "a.cfs", "--json"]).json());
-    schema.check("oci", &fixture.run(["oci", "push", "root.erofs", "oci-layout:layout", "--json"]).json());
+    schema.check("oci", &fixture.run(["oci", "push", "root.erofs", "oci-layout:layout:v1", "--json"]).json());
+    std::fs::create_dir(fixture.path("index")).unwrap();
+    crate::oci::index_of(fixture, "index", &[("layout", "linux/amd64")]);
+    for layout in ["layout", "index"] {
+        schema.check("oci-ls", &fixture.run(["oci", "ls", layout, "--json"]).json());
+    }
     // A finding that is no failure: a hash tree at the end of the image.
     fixture.run(["verity", "root.sqfs", "-q"]).done();
     schema.check("check", &fixture.run(["check", "root.sqfs", "--json"]).json());

@@ -127,7 +127,7 @@ impl Losses {
 /// Files with unreadable contents, and names that cannot be linked: skipped, reported and counted.
 #[derive(Default)]
 pub(super) struct Failures {
-    found: Mutex<(Vec<Error>, u64)>,
+    found: Mutex<Option<(Error, u64)>>,
 }
 
 impl Failures {

@@ -232,7 +232,7 @@ impl Unpacking<'_> {
                     return Err(error);
                 }
                 not_created += 1;
-                self.failures.add(error);
+                self.failures.add(error, self.progress);
             }
         }
         Ok(not_created)

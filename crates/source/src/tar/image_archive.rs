@@ -1,7 +1,7 @@
 //! Recognition of archives that hold container images: those of `docker save`, and layouts.
 
-use crate::archive::{compression_of, decoded_stream};
 use super::header::{BLOCK_LEN, Field, Header};
+use crate::archive::{compression_of, decoded_stream};
 use packfs_core::{Limits, Result, ResultExt};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

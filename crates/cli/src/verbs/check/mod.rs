@@ -114,7 +114,11 @@ impl Opts {
                 }
                 None => "structure (file data was not decoded; --data does that)".into(),
             };
-            out.line(format_args!("{}: {what}", "sound".green().bold()))?;
+            let verdict = match found.unchecked {
+                0 => "sound".green().bold().to_string(),
+                _ => "no errors in what was checked".yellow().bold().to_string(),
+            };
+            out.line(format_args!("{verdict}: {what}"))?;
             if let Some(report) = content.filter(|report| report.unverifiable_bytes > 0) {
                 let share = report.unverifiable_bytes as f64 * 100.0 / report.file_bytes.max(1) as f64;
                 let stored = text::size(report.unverifiable_bytes);
@@ -153,7 +157,7 @@ fn appended_tree(input: &ImageInput) -> Result<Option<(u64, Finding)>> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
-    /// True without errors.
+    /// True without errors, if all of the image was checked.
     sound: bool,
     /// Number of errors.
     errors: u64,
@@ -181,7 +185,7 @@ struct Survivors<'a> {
 impl<'a> Document<'a> {
     fn new(found: &'a Findings, content: Option<ContentReport>, hints: Option<&Hints>) -> Self {
         Document {
-            sound: found.errors == 0,
+            sound: found.is_sound(),
             errors: found.errors,
             findings: &found.findings,
             findings_left_out: found.left_out,

@@ -1,0 +1,287 @@
+//! Check of every structure: tags, volume descriptors and their copies, directories, link counts
+//! and places of data.
+//!
+//! Invariant: ends for every image, as each file is visited once.
+
+use crate::corruption::{Corruption, Place};
+use crate::descriptors::{Sequence, anchor_blocks, text_of};
+use crate::dir::Identifier;
+use crate::disk::*;
+use crate::entry::FileEntry;
+use crate::maps::{Addr, Map, sparing_table};
+use crate::volume::UdfVolume;
+use packfs_core::{FileType, Result, range_at};
+use packfs_format::check::{DataPlaces, Hierarchy, Report, Tally};
+use packfs_format::{Finding, InodeId, Volume};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+/// Findings about what Linux does not show.
+#[derive(Default)]
+struct Unshown {
+    hidden: Tally,
+    streams: Tally,
+}
+
+struct Walk<'a, 'r> {
+    volume: &'a UdfVolume,
+    report: &'a mut Report<'r>,
+    hierarchy: Hierarchy<InodeId, InodeId>,
+    data: DataPlaces,
+    unshown: Unshown,
+}
+
+impl UdfVolume {
+    /// Implements [`Volume::check`].
+    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        let mut report = Report::new(crate::INFO.name, found);
+        self.check_anchors(&mut report)?;
+        self.check_sequences(&mut report)?;
+        self.check_partitions(&mut report)?;
+        if !self.is_closed() {
+            report.note("integrity descriptor", "the volume was not unmounted");
+        }
+        self.check_tree(&mut report)
+    }
+
+    fn check_tree(&self, report: &mut Report<'_>) -> Result<()> {
+        let (hierarchy, data) = (Hierarchy::default(), DataPlaces::default());
+        let mut walk = Walk { volume: self, report, hierarchy, data, unshown: Unshown::default() };
+        walk.root()?;
+        for index in 0.. {
+            let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) else { break };
+            walk.directory(index, dir)?;
+        }
+        let Walk { report, hierarchy, data, unshown, .. } = walk;
+        hierarchy.check_links(report);
+        data.note_overlaps(report);
+        for (tally, what) in [
+            (unshown.hidden, "hidden files, which are not shown"),
+            (unshown.streams, "files have named streams, which are not shown"),
+        ] {
+            if let Some(text) = tally.one_line(what) {
+                report.note("directories", text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Two of the three anchors have to be there (OSTA UDF 2.2.3).
+    fn check_anchors(&self, report: &mut Report<'_>) -> Result<()> {
+        let blocks = &self.reader.blocks;
+        let Some((_, first)) = self.anchors.first() else { return Ok(()) };
+        for (at, anchor) in &self.anchors {
+            let same = anchor.main_vol_desc_seq_ext == first.main_vol_desc_seq_ext
+                && anchor.reserve_vol_desc_seq_ext == first.reserve_vol_desc_seq_ext;
+            if !same {
+                report.error(Place::at("anchor", *at), "leads to other volume descriptors than the first");
+            }
+        }
+        for block in anchor_blocks(blocks) {
+            let place = Place::at("anchor", blocks.at(block));
+            let mut bytes = [0; size_of::<Tag>()];
+            if blocks.check_range(place, blocks.block_len.into()).is_err() {
+                continue;
+            }
+            blocks.read(place, &mut bytes)?;
+            let tag: Option<Tag> = structure(&bytes, 0);
+            // Of what calls itself one.
+            let is_one = tag.is_some_and(|tag| {
+                tag.tag_ident.get() == AVDP && tag.tag_location.get() == packfs_core::u32_of(block)
+            });
+            if is_one {
+                let read = blocks.tagged(place, packfs_core::u32_of(block), &[AVDP]);
+                report.refused(place, read)?;
+            }
+        }
+        if !self.anchors.iter().any(|(at, _)| *at == blocks.at(256)) && !self.is_written_once() {
+            report.error(Place::at("anchor", blocks.at(256)), "missing");
+        }
+        Ok(())
+    }
+
+    /// Discs that were not finished have an anchor at block 512 alone.
+    fn is_written_once(&self) -> bool {
+        self.reader.maps.iter().any(|map| matches!(map, Map::Virtual { .. }))
+    }
+
+    /// Compares the sequences of volume descriptors.
+    fn check_sequences(&self, report: &mut Report<'_>) -> Result<()> {
+        let Some((_, anchor)) = self.anchors.first() else { return Ok(()) };
+        let blocks = &self.reader.blocks;
+        for (name, extent) in [
+            ("main volume descriptors", anchor.main_vol_desc_seq_ext),
+            ("reserve volume descriptors", anchor.reserve_vol_desc_seq_ext),
+        ] {
+            let place = Place::at(name, blocks.at(extent.ext_location.get().into()));
+            let sequence = Sequence::read(blocks, extent)?;
+            match (sequence.fault.as_ref(), sequence.whole()) {
+                (Some(fault), _) => report.error(place, text_of(fault)),
+                (None, Err(fault)) => report.error(place, text_of(&fault)),
+                (None, Ok((_, logical))) => {
+                    if !self.is_same(logical) {
+                        report.error(place, "the logical volume is another than that of the sequence in use");
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares all that says where files are, without the tags, whose locations differ.
+    fn is_same(&self, other: &crate::descriptors::Logical) -> bool {
+        let (own, other) = (&self.logical, other);
+        own.descriptor.logical_vol_contents_use == other.descriptor.logical_vol_contents_use
+            && own.descriptor.logical_block_size == other.descriptor.logical_block_size
+            && own.descriptor.logical_vol_ident == other.descriptor.logical_vol_ident
+            && own.maps == other.maps
+    }
+
+    fn check_partitions(&self, report: &mut Report<'_>) -> Result<()> {
+        let blocks = &self.reader.blocks;
+        for (index, map) in self.reader.maps.iter().enumerate() {
+            let name = format!("partition {index}");
+            if let Some(range) = map.blocks() {
+                let (end, len) = (blocks.at(range.end), blocks.image.len());
+                if end > len && !self.is_written_once() {
+                    report.error(&name, format_args!("ends at {end:#x}, the image at {len:#x}"));
+                }
+            }
+            match map {
+                Map::Sparable { tables, .. } => {
+                    for table in tables {
+                        let place = Place::at("sparing table", table.start);
+                        report.refused(place, sparing_table(blocks, place))?;
+                    }
+                }
+                Map::Metadata { of, files, main, mirror } => {
+                    for (what, block) in [
+                        ("metadata file", files.metadata_file_loc),
+                        ("mirror of the metadata file", files.metadata_mirror_file_loc),
+                    ] {
+                        let entry = self.reader.metadata_entry(*of, block.get());
+                        report.refused(format_args!("{name}: {what}"), entry)?;
+                    }
+                    let len = |runs: &[crate::maps::Run]| runs.last().map_or(0, |run| run.range.end);
+                    if len(main) != len(mirror) {
+                        report.warn(&name, "metadata file and mirror are of different lengths");
+                    }
+                }
+                Map::Physical(_) | Map::Virtual { .. } => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Walk<'_, '_> {
+    fn root(&mut self) -> Result<()> {
+        let volume = self.volume;
+        self.hierarchy.meet_root(volume.root(), 1, volume.root());
+        if let Some(entry) = self.report.refused("/", volume.reader.entry(volume.root))? {
+            self.contents(&entry, 0, b"")?;
+        }
+        Ok(())
+    }
+
+    fn directory(&mut self, index: usize, dir: InodeId) -> Result<()> {
+        let volume = self.volume;
+        let mut names: HashSet<Vec<u8>> = HashSet::new();
+        let (mut has_parent, mut dirs) = (false, 1_u64);
+        let entry = volume.reader.entry(Addr::of(dir));
+        let Some(entry) = self.report.refused(self.hierarchy.path(index), entry)? else { return Ok(()) };
+        let listed = volume.reader.each_identifier(&entry, 0, &mut |identifier| {
+            if identifier.has(PARENT) {
+                has_parent = true;
+                self.parent(index, dir, &identifier)?;
+            } else if !identifier.has(DELETED) {
+                dirs = dirs.saturating_add(u64::from(identifier.has(DIRECTORY)));
+                self.name(index, &identifier, &mut names)?;
+            }
+            Ok(match self.report.is_full() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            })
+        });
+        let path = self.hierarchy.path(index);
+        if self.report.refused(&path, listed)?.is_none() {
+            return Ok(());
+        }
+        if !has_parent {
+            self.report.error(&path, "without an entry for its parent");
+        }
+        let found = u64::from(entry.head.file_link_count.get());
+        if found != dirs {
+            let fault = format_args!(
+                "link count {found}, but it has {dirs} names, those in its directories among them"
+            );
+            self.report.note(&path, fault);
+        }
+        Ok(())
+    }
+
+    fn parent(&mut self, index: usize, dir: InodeId, identifier: &Identifier) -> Result<()> {
+        let path = self.hierarchy.path(index);
+        let wanted = self.hierarchy.parent(index).unwrap_or(dir);
+        if let Some(found) = self.report.refused(&path, identifier.file())?
+            && found.id() != wanted
+        {
+            let (found, wanted) = (found.block, Addr::of(wanted).block);
+            self.report.error(&path, format_args!("its parent is at block {found}, {wanted} wanted"));
+        }
+        Ok(())
+    }
+
+    /// Checks an entry, and the file behind it if it is new.
+    fn name(&mut self, index: usize, identifier: &Identifier, names: &mut HashSet<Vec<u8>>) -> Result<()> {
+        let path = self.hierarchy.path(index);
+        let Some(name) = self.report.refused(&path, identifier.shown())? else { return Ok(()) };
+        let path = self.hierarchy.entry_path(index, &name);
+        if !names.insert(name.clone()) {
+            self.hierarchy.order_fault(index, &name, &name, self.report);
+        }
+        if identifier.has(HIDDEN) {
+            self.unshown.hidden.add(|| path.to_string());
+        }
+        let Some(addr) = self.report.refused(&path, identifier.file())? else { return Ok(()) };
+        let known = self.hierarchy.meet_again(addr.id(), index, &name, self.report);
+        if known.is_some() {
+            return Ok(());
+        }
+        let entry = self.volume.reader.entry(addr);
+        let Some(entry) = self.report.refused(&path, entry)? else { return Ok(()) };
+        let Some(file_type) = self.report.refused(&path, entry.file_type())? else { return Ok(()) };
+        let is_dir = file_type == FileType::Directory;
+        if is_dir != identifier.has(DIRECTORY) {
+            self.report
+                .error(&path, format_args!("is a {}, its directory entry says otherwise", file_type.word()));
+        }
+        let links = u32::from(entry.head.file_link_count.get());
+        if links == 0 {
+            self.report.error(&path, Corruption::Links { place: entry.place });
+        }
+        // Those of directories are counted when they are listed.
+        let links = if is_dir { 2 } else { links };
+        self.hierarchy.meet(addr.id(), links, is_dir.then_some(addr.id()), index, &name);
+        self.contents(&entry, index, &name)
+    }
+
+    /// Checks the extents of a file, and its target if it is a link.
+    fn contents(&mut self, entry: &FileEntry, index: usize, name: &[u8]) -> Result<()> {
+        let path = self.hierarchy.entry_path(index, name);
+        let block_len = u64::from(self.volume.reader.blocks.block_len);
+        self.data.add(range_at(entry.place.at, block_len));
+        if entry.streams.is_some() {
+            self.unshown.streams.add(|| path.to_string());
+        }
+        let file_type = entry.file_type()?;
+        if file_type == FileType::Symlink {
+            self.report.refused(&path, self.volume.reader.link_target(entry.clone()))?;
+        }
+        if let Some(places) = self.report.refused(&path, self.volume.reader.places(entry))? {
+            self.data.extend(places.continued);
+            self.data.extend(places.data);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! Anchors, and the sequences of volume descriptors that they lead to.
+
+use crate::blocks::Blocks;
+use crate::corruption::{Corruption, Place};
+use crate::disk::*;
+use packfs_core::{Error, ErrorKind, Image, Result, len_of, range_at};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Descriptors of a sequence that are read at most.
+const DESCRIPTORS_MAX: u64 = 1024;
+/// Integrity descriptors that are read at most.
+const INTEGRITY_MAX: u64 = 1024;
+
+/// An anchor that was found, and its offset.
+pub(crate) type Anchor = (u64, AnchorVolDescPtr);
+
+/// Finds the length of blocks by the anchors: the first length at which there is one.
+pub(crate) fn find_anchors(image: &Arc<dyn Image>) -> Result<(Blocks, Vec<Anchor>)> {
+    for block_len in BLOCK_LENS {
+        let blocks = Blocks::new(Arc::clone(image), block_len);
+        let anchors = anchors(&blocks)?;
+        if !anchors.is_empty() {
+            return Ok((blocks, anchors));
+        }
+    }
+    Err(Corruption::Anchor.into())
+}
+
+/// Blocks at which anchors may be, in the order in which they are searched.
+pub(crate) fn anchor_blocks(blocks: &Blocks) -> Vec<u64> {
+    let last = blocks.count().saturating_sub(1);
+    let mut found = ANCHORS.to_vec();
+    for block in [last, last.saturating_sub(256)] {
+        if !found.contains(&block) {
+            found.push(block);
+        }
+    }
+    found
+}
+
+fn anchors(blocks: &Blocks) -> Result<Vec<Anchor>> {
+    let mut found = Vec::new();
+    for block in anchor_blocks(blocks) {
+        let (place, location) = (Place::at("anchor", blocks.at(block)), u32::try_from(block));
+        let Ok(location) = location else { continue };
+        match blocks.tagged(place, location, &[AVDP]) {
+            Ok(bytes) => found.extend(structure(&bytes, 0).map(|anchor| (place.at, anchor))),
+            Err(error) if error.kind() == ErrorKind::Corrupt => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// Logical volume descriptor, and its partition maps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Logical {
+    pub(crate) place: Place,
+    pub(crate) descriptor: LogicalVolDesc,
+    pub(crate) maps: Vec<u8>,
+}
+
+/// The descriptors of a sequence that count: of several those of the highest number.
+#[derive(Debug, Default)]
+pub(crate) struct Sequence {
+    pub(crate) primary: Option<PrimaryVolDesc>,
+    pub(crate) logical: Option<Logical>,
+    pub(crate) partitions: Vec<PartitionDesc>,
+    /// Extents that the sequence takes.
+    pub(crate) extents: Vec<Range<u64>>,
+    /// Reason for which reading ended before the end.
+    pub(crate) fault: Option<Error>,
+}
+
+impl Sequence {
+    /// Reads a sequence, and goes on where it says so.
+    pub(crate) fn read(blocks: &Blocks, extent: ExtentAd) -> Result<Sequence> {
+        let mut found = Sequence::default();
+        let (mut at, mut left) = found.begin(blocks, extent);
+        for _ in 0..DESCRIPTORS_MAX {
+            if left == 0 {
+                return Ok(found);
+            }
+            let place = Place::at("volume descriptor", blocks.at(at));
+            let bytes = match blocks.tagged(place, packfs_core::u32_of(at), &[]) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    found.fault = Some(error);
+                    return Ok(found);
+                }
+                Err(error) => return Err(error),
+            };
+            (at, left) = (at.saturating_add(1), left.saturating_sub(1));
+            match structure::<Tag>(&bytes, 0).map(|tag| tag.tag_ident.get()) {
+                Some(TD) => return Ok(found),
+                Some(VDP) => {
+                    let next: Option<VolDescPtr> = structure(&bytes, 0);
+                    let Some(next) = next else { return Ok(found) };
+                    (at, left) = found.begin(blocks, next.next_vol_desc_seq_ext);
+                }
+                Some(ident) => found.take(place, ident, &bytes),
+                None => {}
+            }
+        }
+        found.fault = Some(Corruption::SequenceLength { max: DESCRIPTORS_MAX }.into());
+        Ok(found)
+    }
+
+    /// First block and number of blocks of an extent.
+    fn begin(&mut self, blocks: &Blocks, extent: ExtentAd) -> (u64, u64) {
+        let (start, len) = (u64::from(extent.ext_location.get()), u64::from(extent.ext_length.get()));
+        self.extents.push(range_at(blocks.at(start), len));
+        (start, len.checked_div(blocks.block_len.into()).unwrap_or(0))
+    }
+
+    fn take(&mut self, place: Place, ident: u16, bytes: &[u8]) {
+        match ident {
+            PVD => {
+                let next: Option<PrimaryVolDesc> = structure(bytes, 0);
+                let number = |descriptor: &PrimaryVolDesc| descriptor.vol_desc_seq_num.get();
+                if next.as_ref().map(number) >= self.primary.as_ref().map(number) {
+                    self.primary = next;
+                }
+            }
+            LVD => {
+                let Some(descriptor) = structure::<LogicalVolDesc>(bytes, 0) else { return };
+                let maps = bytes.get(size_of::<LogicalVolDesc>()..).unwrap_or_default().to_vec();
+                let number = descriptor.vol_desc_seq_num;
+                if self.logical.as_ref().is_none_or(|before| before.descriptor.vol_desc_seq_num <= number) {
+                    self.logical = Some(Logical { place, descriptor, maps });
+                }
+            }
+            PD => {
+                let Some(next) = structure::<PartitionDesc>(bytes, 0) else { return };
+                let same = |before: &&mut PartitionDesc| before.partition_number == next.partition_number;
+                match self.partitions.iter_mut().find(same) {
+                    Some(before) if before.vol_desc_seq_num > next.vol_desc_seq_num => {}
+                    Some(before) => *before = next,
+                    None => self.partitions.push(next),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the descriptors of the volume, or the reason why they are not there.
+    pub(crate) fn whole(&self) -> Result<(&PrimaryVolDesc, &Logical)> {
+        let missing = |what| match &self.fault {
+            Some(fault) => Error::corrupt("udf image", format!("volume descriptors: {}", text_of(fault))),
+            None => Corruption::Missing { what }.into(),
+        };
+        let logical = self.logical.as_ref().ok_or_else(|| missing("logical volume descriptor"))?;
+        if self.partitions.is_empty() {
+            return Err(missing("partition descriptor"));
+        }
+        Ok((self.primary.as_ref().ok_or_else(|| missing("primary volume descriptor"))?, logical))
+    }
+}
+
+/// The text of a fault, without the name of the format.
+pub(crate) fn text_of(error: &Error) -> String {
+    let text = error.to_string();
+    text.strip_prefix("corrupt udf image: ").unwrap_or(&text).to_owned()
+}
+
+/// The newest logical volume integrity descriptor.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Integrity {
+    pub(crate) newest: Option<LogicalVolIntegrityDesc>,
+    pub(crate) counts: Option<LogicalVolIntegrityDescImpUse>,
+    pub(crate) extents: Vec<Range<u64>>,
+}
+
+impl Integrity {
+    /// Reads them one after the other: each makes those before it obsolete.
+    pub(crate) fn read(blocks: &Blocks, mut extent: ExtentAd) -> Result<Integrity> {
+        let mut found = Integrity::default();
+        let mut left = INTEGRITY_MAX;
+        while extent.ext_length.get() > 0 && left > 0 {
+            let start = u64::from(extent.ext_location.get());
+            let range = range_at(blocks.at(start), extent.ext_length.get().into());
+            let count = len_of(&range).checked_div(blocks.block_len.into()).unwrap_or(0);
+            found.extents.push(range);
+            extent = ExtentAd { ext_length: 0.into(), ext_location: 0.into() };
+            for block in start..range_at(start, count.min(left)).end {
+                left = left.saturating_sub(1);
+                let place = Place::at("integrity descriptor", blocks.at(block));
+                match blocks.tagged(place, packfs_core::u32_of(block), &[LVID]) {
+                    Ok(bytes) => extent = found.take(&bytes).unwrap_or(extent),
+                    Err(error) if error.kind() == ErrorKind::Corrupt => break,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Takes a descriptor; returns the extent of those after it.
+    fn take(&mut self, bytes: &[u8]) -> Option<ExtentAd> {
+        let head: LogicalVolIntegrityDesc = structure(bytes, 0)?;
+        // Two tables of a number for each partition.
+        let tables = u64::from(head.num_of_partitions.get()).saturating_mul(8);
+        let at = tables.saturating_add(size_of::<LogicalVolIntegrityDesc>() as u64);
+        self.counts = structure(bytes, packfs_core::usize_of(at));
+        self.newest = Some(head);
+        Some(head.next_integrity_ext)
+    }
+}

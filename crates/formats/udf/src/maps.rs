@@ -1,0 +1,320 @@
+//! Partition maps: where blocks of a partition are in the volume.
+
+use crate::blocks::Blocks;
+use crate::corruption::{Corruption, Place};
+use crate::descriptors::Logical;
+use crate::disk::*;
+use packfs_core::{Error, ErrorKind, Result, len_of, range_at};
+use std::ops::Range;
+
+/// Packets that a sparing table replaces, at most: entries of the longest table.
+const SPARED_MAX: usize = 65_535;
+
+/// Block of a partition, which names a file by its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Addr {
+    pub(crate) partition: u16,
+    pub(crate) block: u32,
+}
+
+impl From<LbAddr> for Addr {
+    fn from(raw: LbAddr) -> Addr {
+        Addr { partition: raw.partition_reference_num.get(), block: raw.logical_block_num.get() }
+    }
+}
+
+/// Contiguous blocks of the metadata file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// Blocks of the file.
+    pub(crate) range: Range<u64>,
+    /// First block of the volume.
+    pub(crate) at: u64,
+}
+
+/// A partition map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Map {
+    /// Blocks of the volume.
+    Physical(Range<u64>),
+    /// The same, but for packets that were moved away from damaged places.
+    Sparable {
+        blocks: Range<u64>,
+        packet_len: u64,
+        /// First blocks of packets in the partition, sorted, and in the volume.
+        spared: Vec<(u32, u32)>,
+        /// Bytes of the tables.
+        tables: Vec<Range<u64>>,
+    },
+    /// Blocks of another partition, by a table in a file at the end of a disc that is written once,
+    /// which takes these bytes.
+    Virtual { of: u16, table: Vec<u32>, places: Vec<Range<u64>> },
+    /// Blocks of a file of another partition, and of its copy.
+    Metadata { of: u16, main: Vec<Run>, mirror: Vec<Run>, files: MetadataMap },
+}
+
+impl Map {
+    /// The kind, as facts name it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Map::Physical(_) => "physical",
+            Map::Sparable { .. } => "sparable",
+            Map::Virtual { .. } => "virtual",
+            Map::Metadata { .. } => "metadata",
+        }
+    }
+
+    /// Blocks of the volume, of a map that has some of its own.
+    pub(crate) fn blocks(&self) -> Option<Range<u64>> {
+        match self {
+            Map::Physical(blocks) | Map::Sparable { blocks, .. } => Some(blocks.clone()),
+            Map::Virtual { .. } | Map::Metadata { .. } => None,
+        }
+    }
+}
+
+/// Map of a volume before files were read.
+pub(crate) enum RawMap {
+    Whole(Map),
+    /// The table is in a file; before UDF 2.00 its form was another.
+    Virtual {
+        of: u16,
+        is_old: bool,
+    },
+    Metadata {
+        of: u16,
+        files: MetadataMap,
+    },
+}
+
+/// Reads the maps of a logical volume.
+pub(crate) fn read_maps(
+    blocks: &Blocks,
+    logical: &Logical,
+    partitions: &[PartitionDesc],
+) -> Result<Vec<RawMap>> {
+    let (place, mut at) = (logical.place, 0_usize);
+    let mut maps: Vec<(u16, RawMap)> = Vec::new();
+    let count = packfs_core::usize_of(logical.descriptor.num_partition_maps.get().into());
+    let table_len = packfs_core::usize_of(logical.descriptor.map_table_length.get().into());
+    let table = logical.maps.get(..table_len.min(logical.maps.len())).unwrap_or_default();
+    for index in 0..count {
+        let fault = |fault| Corruption::Map { place, index, fault };
+        let map: GenericPartitionMap1 = structure(table, at).ok_or_else(|| fault("ends early"))?;
+        let (number, raw) = match (map.partition_map_type, map.partition_map_length) {
+            (MAP_PHYSICAL, 6) => {
+                let number = map.partition_num.get();
+                (number, RawMap::Whole(Map::Physical(partition(partitions, place, index, number)?)))
+            }
+            (MAP_BY_NAME, 64) => {
+                let map: UdfPartitionMap2 = structure(table, at).ok_or_else(|| fault("ends early"))?;
+                let number = map.partition_num.get();
+                let physical = partition(partitions, place, index, number)?;
+                // Partitions of a kind of their own lie in one of those before them.
+                let of = maps.iter().position(|(own, raw)| *own == number && matches!(raw, RawMap::Whole(_)));
+                (number, by_name(blocks, &map, physical, of).map_err(|found| found.of(place, index))?)
+            }
+            _ => return Err(fault("neither type 1 of 6 bytes nor type 2 of 64").into()),
+        };
+        maps.push((number, raw));
+        at = at.saturating_add(map.partition_map_length.into());
+    }
+    Ok(maps.into_iter().map(|(_, raw)| raw).collect())
+}
+
+/// Blocks of a partition.
+fn partition(partitions: &[PartitionDesc], place: Place, index: usize, found: u16) -> Result<Range<u64>> {
+    let own = partitions.iter().find(|own| own.partition_number.get() == found);
+    let own = own.ok_or(Corruption::NoPartition { place, index, found })?;
+    Ok(range_at(own.partition_starting_location.get().into(), own.partition_length.get().into()))
+}
+
+/// Reason for which a map cannot be used.
+enum MapFault {
+    Corrupt(&'static str),
+    Other(Error),
+}
+
+impl MapFault {
+    fn of(self, place: Place, index: usize) -> Error {
+        match self {
+            MapFault::Corrupt(fault) => Corruption::Map { place, index, fault }.into(),
+            MapFault::Other(error) => error,
+        }
+    }
+}
+
+fn by_name(
+    blocks: &Blocks,
+    map: &UdfPartitionMap2,
+    physical: Range<u64>,
+    of: Option<usize>,
+) -> std::result::Result<RawMap, MapFault> {
+    let of = of.and_then(|of| u16::try_from(of).ok());
+    let of = of.ok_or(MapFault::Corrupt("lies in no partition before it"));
+    if map.part_ident.is(ID_SPARABLE) {
+        return sparable(blocks, map, physical).map(RawMap::Whole);
+    }
+    if map.part_ident.is(ID_VIRTUAL) {
+        return Ok(RawMap::Virtual { of: of?, is_old: map.part_ident.revision() < 0x200 });
+    }
+    if map.part_ident.is(ID_METADATA) {
+        let files = structure(&map.map, 0).ok_or(MapFault::Corrupt("ends early"))?;
+        return Ok(RawMap::Metadata { of: of?, files });
+    }
+    let name = packfs_core::escaped(map.part_ident.ident.trim_ascii_end()).to_string();
+    let what = format!("a partition map \"{}\"", name.trim_end_matches("\\0"));
+    Err(MapFault::Other(Error::unsupported("udf image", what)))
+}
+
+fn sparable(
+    blocks: &Blocks,
+    map: &UdfPartitionMap2,
+    physical: Range<u64>,
+) -> std::result::Result<Map, MapFault> {
+    let fields: SparableMap = structure(&map.map, 0).ok_or(MapFault::Corrupt("ends early"))?;
+    let packet_len = fields.packet_length.get();
+    if !packet_len.is_power_of_two() {
+        return Err(MapFault::Corrupt("the length of a packet is no power of 2"));
+    }
+    let (mut tables, mut newest) = (Vec::new(), None);
+    let places = fields.loc_sparing_table.iter().take(fields.num_sparing_tables.min(4).into());
+    let mut fault = None;
+    for at in places.map(|block| blocks.at(block.get().into())) {
+        tables.push(range_at(at, fields.size_sparing_table.get().into()));
+        match sparing_table(blocks, Place::at("sparing table", at)) {
+            Ok((number, spared)) => {
+                if newest.as_ref().is_none_or(|(before, _)| *before < number) {
+                    newest = Some((number, spared));
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Corrupt => fault = Some(error),
+            Err(error) => return Err(MapFault::Other(error)),
+        }
+    }
+    match (newest, fault) {
+        (Some((_, spared)), _) => {
+            Ok(Map::Sparable { blocks: physical, packet_len: packet_len.into(), spared, tables })
+        }
+        (None, Some(fault)) => Err(MapFault::Other(fault)),
+        (None, None) => Err(MapFault::Corrupt("without a sparing table")),
+    }
+}
+
+/// Reads a sparing table: its number, and the packets that it moves. It may be longer than a block.
+pub(crate) fn sparing_table(blocks: &Blocks, place: Place) -> Result<(u32, Vec<(u32, u32)>)> {
+    let mut bytes = vec![0; size_of::<SparingTable>()];
+    blocks.read(place, &mut bytes)?;
+    let head: Option<SparingTable> = structure(&bytes, 0);
+    let count = head.map_or(0, |head| usize::from(head.reallocation_table_len.get())).min(SPARED_MAX);
+    let len = count.saturating_mul(size_of::<SparingEntry>()).saturating_add(bytes.len());
+    bytes.resize(len, 0);
+    blocks.read(place, &mut bytes)?;
+    let tag = crate::blocks::verified(place, &bytes)?;
+    let head: Option<SparingTable> = structure(&bytes, 0);
+    let Some(head) = head.filter(|head| tag.tag_ident.get() == SPARING && head.sparing_ident.is(ID_SPARING))
+    else {
+        return Err(Corruption::Ident { place, found: tag.tag_ident.get(), wanted: SPARING }.into());
+    };
+    let entries = bytes.get(size_of::<SparingTable>()..).unwrap_or_default();
+    let entries = entries.chunks_exact(size_of::<SparingEntry>());
+    let mut spared: Vec<(u32, u32)> = entries
+        .filter_map(|entry| structure::<SparingEntry>(entry, 0))
+        .map(|entry| (entry.orig_location.get(), entry.mapped_location.get()))
+        // Those above are free, or places that are damaged themselves.
+        .filter(|(from, _)| *from < 0xffff_fff0)
+        .collect();
+    spared.sort_unstable();
+    Ok((head.sequence_num.get(), spared))
+}
+
+/// Partitions of a volume.
+pub(crate) struct Reader {
+    pub(crate) blocks: Blocks,
+    pub(crate) maps: Vec<Map>,
+}
+
+impl Reader {
+    /// Returns the place of a block of a partition in the volume, and the number of those after it
+    /// that lie there one after the other, up to `len`, which is not 0.
+    pub(crate) fn place(&self, partition: u16, block: u64, len: u64) -> Result<(u64, u64)> {
+        let count = self.maps.len();
+        let map = self.maps.get(usize::from(partition));
+        match map.ok_or(Corruption::Reference { found: partition, count })? {
+            Map::Physical(blocks) => {
+                check_block(partition, block, len, blocks)?;
+                Ok((blocks.start.saturating_add(block), len))
+            }
+            Map::Sparable { blocks, packet_len, spared, .. } => {
+                check_block(partition, block, len, blocks)?;
+                let within = block.checked_rem(*packet_len).unwrap_or(0);
+                let packet = block.saturating_sub(within);
+                let index = spared.partition_point(|(from, _)| u64::from(*from) < packet);
+                Ok(match spared.get(index) {
+                    Some((from, to)) if u64::from(*from) == packet => {
+                        (u64::from(*to).saturating_add(within), len.min(packet_len.saturating_sub(within)))
+                    }
+                    Some((next, _)) => {
+                        (blocks.start.saturating_add(block), len.min(u64::from(*next).saturating_sub(block)))
+                    }
+                    None => (blocks.start.saturating_add(block), len),
+                })
+            }
+            Map::Virtual { of, table, .. } => {
+                let found = table.get(packfs_core::usize_of(block)).filter(|to| **to != u32::MAX);
+                let to = *found.ok_or(Corruption::Unmapped { partition, found: block })?;
+                self.place(*of, to.into(), 1)
+            }
+            Map::Metadata { main, mirror, .. } => {
+                let found = in_runs(main, block, len).or_else(|| in_runs(mirror, block, len));
+                Ok(found.ok_or(Corruption::Metadata { partition, found: block })?)
+            }
+        }
+    }
+
+    /// Returns the offset of a block of a partition.
+    pub(crate) fn offset(&self, addr: Addr) -> Result<u64> {
+        let (block, _) = self.place(addr.partition, addr.block.into(), 1)?;
+        Ok(self.blocks.at(block))
+    }
+
+    /// Reads the descriptor in a block of a partition, which has one of these tags.
+    pub(crate) fn tagged(&self, what: &'static str, addr: Addr, idents: &[u16]) -> Result<(Place, Vec<u8>)> {
+        let place = Place::at(what, self.offset(addr)?);
+        match self.blocks.tagged(place, addr.block, idents) {
+            Ok(bytes) => Ok((place, bytes)),
+            Err(error) => self.tagged_in_mirror(what, addr, idents).unwrap_or(Err(error)),
+        }
+    }
+
+    /// The same in the copy of the metadata file, if there is one.
+    fn tagged_in_mirror(
+        &self,
+        what: &'static str,
+        addr: Addr,
+        idents: &[u16],
+    ) -> Option<Result<(Place, Vec<u8>)>> {
+        let Some(Map::Metadata { mirror, .. }) = self.maps.get(usize::from(addr.partition)) else {
+            return None;
+        };
+        let (block, _) = in_runs(mirror, addr.block.into(), 1)?;
+        let place = Place::at(what, self.blocks.at(block));
+        let bytes = self.blocks.tagged(place, addr.block, idents).ok()?;
+        Some(Ok((place, bytes)))
+    }
+}
+
+fn check_block(partition: u16, found: u64, len: u64, blocks: &Range<u64>) -> Result<()> {
+    let end = len_of(blocks);
+    match range_at(found, len).end <= end {
+        true => Ok(()),
+        false => Err(Corruption::Block { partition, found, len, end }.into()),
+    }
+}
+
+fn in_runs(runs: &[Run], block: u64, len: u64) -> Option<(u64, u64)> {
+    let index = runs.partition_point(|run| run.range.end <= block);
+    let run = runs.get(index).filter(|run| run.range.contains(&block))?;
+    let at = run.at.saturating_add(block.saturating_sub(run.range.start));
+    Some((at, len.min(run.range.end.saturating_sub(block))))
+}

@@ -1,0 +1,80 @@
+//! The volume recognition sequence: which standards an image says that it follows.
+
+use crate::blocks::verified;
+use crate::corruption::Place;
+use crate::disk::*;
+use packfs_core::{Image, Result, range_at};
+use std::ops::Range;
+use zerocopy::IntoBytes;
+
+/// Sectors that are searched.
+const SECTORS_MAX: usize = 64;
+/// Sectors without an identifier after which the sequence is over: those between descriptors of
+/// larger blocks.
+const GAP_MAX: u64 = 16;
+
+/// The identifiers of a sequence.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Recognition {
+    pub(crate) idents: Vec<[u8; 5]>,
+    /// End of the last descriptor.
+    pub(crate) end: u64,
+}
+
+impl Recognition {
+    pub(crate) fn read(image: &dyn Image) -> Result<Recognition> {
+        let mut found = Recognition { idents: Vec::new(), end: RECOGNITION_AT };
+        let sectors = (RECOGNITION_AT..).step_by(packfs_core::usize_of(RECOGNITION_SECTOR));
+        for at in sectors.take(SECTORS_MAX) {
+            let mut raw = [0; size_of::<VolStructDesc>()];
+            let len = image.read_at(at, &mut raw)?;
+            let descriptor = structure::<VolStructDesc>(&raw, 0).filter(|_| len == raw.len());
+            let Some(descriptor) = descriptor else { break };
+            if KNOWN.contains(&descriptor.std_ident) {
+                found.idents.push(descriptor.std_ident);
+                found.end = range_at(at, RECOGNITION_SECTOR).end;
+            }
+            let gap = at.saturating_sub(found.end) / RECOGNITION_SECTOR;
+            if found.idents.is_empty() || gap >= GAP_MAX {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn has(&self, ident: [u8; 5]) -> bool {
+        self.idents.contains(&ident)
+    }
+
+    /// The version of ECMA-167 that it names.
+    pub(crate) fn standard(&self) -> Option<[u8; 5]> {
+        [NSR03, NSR02].into_iter().find(|ident| self.has(*ident))
+    }
+
+    /// The bytes that it takes.
+    pub(crate) fn range(&self) -> Range<u64> {
+        RECOGNITION_AT..self.end
+    }
+}
+
+const KNOWN: [[u8; 5]; 7] = [BEA01, NSR02, NSR03, TEA01, CD001, BOOT2, CDW02];
+
+/// Returns true if an image has UDF, beside ISO 9660 or alone. Where the one descriptor that says
+/// so is damaged, the others or an anchor do: an image of both formats is not to be taken for one.
+pub(crate) fn is_udf(image: &dyn Image) -> Result<bool> {
+    let found = Recognition::read(image)?;
+    if [NSR02, NSR03, BEA01, TEA01].into_iter().any(|ident| found.has(ident)) {
+        return Ok(true);
+    }
+    Ok(found.has(CD001) && has_anchor(image)?)
+}
+
+/// Returns true if the first anchor of a disc is there.
+fn has_anchor(image: &dyn Image) -> Result<bool> {
+    let Some(at) = RECOGNITION_SECTOR.checked_mul(256) else { return Ok(false) };
+    let mut bytes = [0; 512];
+    let len = image.read_at(at, bytes.as_mut_bytes())?;
+    let tag = verified(Place::at("anchor", at), &bytes);
+    Ok(len == bytes.len()
+        && tag.is_ok_and(|tag| tag.tag_ident.get() == AVDP && tag.tag_location.get() == 256))
+}

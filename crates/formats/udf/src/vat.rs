@@ -1,0 +1,73 @@
+//! The virtual allocation table of discs that are written once: the last file of the disc, which
+//! says where blocks of the virtual partition are.
+
+use crate::corruption::Corruption;
+use crate::disk::*;
+use crate::entry::FileEntry;
+use crate::maps::{Addr, Reader};
+use packfs_core::{ErrorKind, Result, range_at, u32_of, usize_of};
+use std::ops::Range;
+
+/// Blocks at the end of an image that are searched. Linux asks for the last four; images may be
+/// filled up behind it.
+const SEARCHED: u64 = 512;
+
+impl Reader {
+    /// Finds the newest table of a virtual partition in another. Returns the blocks in it, and the
+    /// places of its file.
+    pub(crate) fn virtual_table(&self, of: u16, is_old: bool) -> Result<(Vec<u32>, Vec<Range<u64>>)> {
+        let last = self.blocks.count().saturating_sub(1);
+        let first = last.saturating_sub(SEARCHED);
+        let start =
+            self.maps.get(usize::from(of)).and_then(|map| map.blocks()).map_or(0, |blocks| blocks.start);
+        for block in (first.max(start)..=last).rev() {
+            let addr = Addr { partition: of, block: u32_of(block.saturating_sub(start)) };
+            match self.entry(addr) {
+                Ok(entry) => {
+                    if let Some(table) = self.table_in(&entry, is_old)? {
+                        let mut places = vec![range_at(entry.place.at, self.blocks.block_len.into())];
+                        places.extend(self.places(&entry)?.data);
+                        return Ok((table, places));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Corrupt => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Corruption::VatPlace { first, last }.into())
+    }
+
+    /// The table in a file; `None` if it is another file.
+    fn table_in(&self, entry: &FileEntry, is_old: bool) -> Result<Option<Vec<u32>>> {
+        let wanted = if is_old { TYPE_UNDEF } else { TYPE_VAT20 };
+        if entry.head.icb_tag.file_type != wanted {
+            return Ok(None);
+        }
+        let (place, found, max) = (entry.place, entry.len(), self.blocks.image.len());
+        if found > max {
+            return Err(Corruption::VatLength { place, found, max }.into());
+        }
+        let bytes = self.read_whole(entry)?;
+        let entries = if is_old { old_entries(&bytes) } else { new_entries(&bytes) };
+        let words =
+            entries.map(|entries| entries.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect());
+        match (words, is_old) {
+            (Some(words), _) => Ok(Some(words)),
+            (None, true) => Ok(None),
+            (None, false) => Err(Corruption::VatLength { place, found, max }.into()),
+        }
+    }
+}
+
+/// Entries come first, before a name.
+fn old_entries(bytes: &[u8]) -> Option<&[u8]> {
+    let end = bytes.len().checked_sub(size_of::<VirtualAllocationTable15>())?;
+    let tail: VirtualAllocationTable15 = structure(bytes, end)?;
+    tail.vat_ident.is(ID_VAT).then(|| bytes.get(..end)).flatten()
+}
+
+/// Entries follow a header, which says its length.
+fn new_entries(bytes: &[u8]) -> Option<&[u8]> {
+    let head: VirtualAllocationTable20 = structure(bytes, 0)?;
+    bytes.get(usize_of(head.length_header.get().into()).max(size_of::<VirtualAllocationTable20>())..)
+}

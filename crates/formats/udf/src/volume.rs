@@ -1,0 +1,163 @@
+//! The opened image as a [`Volume`].
+
+use crate::descriptors::{Anchor, Integrity, Logical};
+use crate::disk::{FileSetDesc, PartitionDesc, PrimaryVolDesc};
+use crate::entry::FileEntry;
+use crate::maps::{Addr, Reader};
+use crate::recognition::Recognition;
+use packfs_core::{FileType, Result};
+use packfs_format::{
+    DirCursor, DirEntry, Extent, Extents, Facts, Finding, FormatInfo, Inode, InodeId, NameIndex, SpaceOwner,
+    Volume,
+};
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Things that were met and are not shown.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    hidden: AtomicBool,
+    streams: AtomicBool,
+}
+
+/// An opened UDF image.
+pub(crate) struct UdfVolume {
+    pub(crate) reader: Reader,
+    pub(crate) recognition: Recognition,
+    pub(crate) anchors: Vec<Anchor>,
+    pub(crate) primary: PrimaryVolDesc,
+    pub(crate) logical: Logical,
+    pub(crate) partitions: Vec<PartitionDesc>,
+    pub(crate) integrity: Integrity,
+    pub(crate) file_set: FileSetDesc,
+    /// Offset of the file set descriptor.
+    pub(crate) file_set_at: u64,
+    pub(crate) root: Addr,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) seen: Seen,
+    pub(crate) names: NameIndex,
+}
+
+impl UdfVolume {
+    fn dir(&self, id: InodeId) -> Result<FileEntry> {
+        self.reader.entry(Addr::of(id))?.wanted(FileType::Directory)
+    }
+
+    /// End of the last structure that descriptors name, in bytes.
+    pub(crate) fn end(&self) -> u64 {
+        let blocks = &self.reader.blocks;
+        let partitions = self.reader.maps.iter().filter_map(|map| map.blocks());
+        let ends = partitions.map(|range| blocks.at(range.end));
+        let anchors = self.anchors.iter().map(|(at, _)| at.saturating_add(blocks.block_len.into()));
+        let sequences = self.anchors.iter().flat_map(|(_, anchor)| {
+            [anchor.main_vol_desc_seq_ext, anchor.reserve_vol_desc_seq_ext].map(|extent| {
+                blocks.at(extent.ext_location.get().into()).saturating_add(extent.ext_length.get().into())
+            })
+        });
+        ends.chain(anchors).chain(sequences).max().unwrap_or(0)
+    }
+}
+
+impl Volume for UdfVolume {
+    fn format(&self) -> &'static FormatInfo {
+        &crate::INFO
+    }
+
+    fn root(&self) -> InodeId {
+        self.root.id()
+    }
+
+    fn inode(&self, id: InodeId) -> Result<Inode> {
+        let (inode, has_streams) = self.reader.inode(id)?;
+        if has_streams {
+            self.seen.streams.store(true, Ordering::Relaxed);
+        }
+        Ok(inode)
+    }
+
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        self.names.find(dir, name, |put| {
+            self.read_dir(dir, DirCursor(0), &mut |entry, _| {
+                put(&entry.name, entry.id);
+                ControlFlow::Continue(())
+            })
+        })
+    }
+
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        if self.reader.each_entry(&self.dir(dir)?, from, visit)? {
+            self.seen.hidden.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let rows = [
+            (&self.seen.hidden, "hidden files are not shown, as Linux does; check names them"),
+            (&self.seen.streams, "named streams of files are not shown, as Linux does; check names them"),
+        ];
+        let seen = rows.iter().filter(|(seen, _)| seen.load(Ordering::Relaxed));
+        seen.map(|(_, remark)| (*remark).to_owned()).collect()
+    }
+
+    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
+        self.reader.link_target(self.reader.entry(Addr::of(id))?)
+    }
+
+    fn extents(
+        &self,
+        id: InodeId,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let entry = self.reader.entry(Addr::of(id))?.wanted(FileType::File)?;
+        let end = range.end.min(entry.len());
+        if range.start >= end {
+            return Ok(());
+        }
+        let mut extents = Extents::new(range.start..end, visit);
+        self.reader.each_extent(&entry, &mut |_| {}, &mut |extent| {
+            let is_over = extent.offset >= end || extents.push(extent).is_break();
+            Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        extents.finish();
+        Ok(())
+    }
+
+    fn image_len(&self) -> Option<u64> {
+        Some(self.end().min(self.reader.blocks.image.len()))
+    }
+
+    /// The counts of the integrity descriptor, or what there is room for.
+    fn inode_count_hint(&self) -> u64 {
+        let counts = self.integrity.counts;
+        let counts = counts
+            .map(|counts| u64::from(counts.num_files.get()).saturating_add(counts.num_dirs.get().into()));
+        counts.unwrap_or(0).min(self.reader.blocks.count())
+    }
+
+    fn made_at(&self) -> Option<i64> {
+        Some(self.primary.recording_date_and_time.time().seconds)
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        Ok(self.image_facts())
+    }
+
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        self.space_owners()
+    }
+
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        self.check_all(found)
+    }
+}
