@@ -30,7 +30,7 @@ fn read(path: &str, lines: &[String]) -> Result<()> {
     let ranges: Vec<FileRange> = files.iter().map(|&file| FileRange::new(file, 0..file.len)).collect();
     let mut contents: Vec<_> = files.iter().map(|file| vec![0; file.len as usize]).collect();
     let targets: Vec<_> = contents.iter_mut().map(|file| Mutex::new(&mut file[..])).collect();
-    for (index, error) in image.read_ranges(&ranges, &targets, &Silent)? {
+    if let Some((index, error)) = image.read_ranges(&ranges, &targets, &Silent)?.into_iter().next() {
         return Err(error.at(&lines[index]));
     }
     let bytes: u64 = files.iter().map(|file| file.len).sum();

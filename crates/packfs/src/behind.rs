@@ -93,12 +93,15 @@ fn listed(images: &[Place]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
+/// An image, its layer and a notice of where it is if it lies in a file that is none itself.
+type Found = (Arc<dyn Image>, Option<(Layer, String)>);
+
 impl OpenOptions {
     /// The image in a file that is none itself, its layer, and a notice of where it is; else the
     /// file.
     ///
     /// Errors: `Io`.
-    pub(crate) fn behind(&self, file: Arc<dyn Image>) -> Result<(Arc<dyn Image>, Option<(Layer, String)>)> {
+    pub(crate) fn behind(&self, file: Arc<dyn Image>) -> Result<Found> {
         let may_search = self.offset == 0 && self.magic.is_none() && !self.is_outermost();
         let found = Behind::of(&file).filter(|_| may_search);
         let Some(only) = found.as_ref().and_then(Behind::only) else { return Ok((file, None)) };

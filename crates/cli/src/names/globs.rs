@@ -153,12 +153,7 @@ impl PathPatterns {
 }
 
 /// Matches a whole name with a glob: `*`, `?`, `[...]`, `\\`, and the groups `?(..)`, `*(..)`,
-/// `+(..)`, `@(..)`, `!(..)`. A leading dot must be matched by a dot.
-pub fn matches(glob: &[u8], name: &[u8]) -> bool {
-    Glob::new(glob, Rules::Name).is_match(name)
-}
-
-/// The same without the rule of leading dots.
+/// `+(..)`, `@(..)`, `!(..)`.
 pub fn matches_all(glob: &[u8], name: &[u8]) -> bool {
     Glob::new(glob, Rules::Any).is_match(name)
 }
@@ -432,6 +427,10 @@ fn in_class(class: &[u8], byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn matches(glob: &[u8], name: &[u8]) -> bool {
+        Glob::new(glob, Rules::Name).is_match(name)
+    }
 
     #[test]
     fn globs_match_as_in_the_shell() {

@@ -486,7 +486,7 @@ impl<'a> Pseudo<'a> {
 /// writes behind a backslash.
 fn is_within_name(line: &[u8]) -> bool {
     let mut words = Words { whole: line, rest: line.trim_ascii_start() };
-    words.quoted().len() > 0 && words.rest.is_empty() && !line.ends_with(b" \\")
+    !words.quoted().is_empty() && words.rest.is_empty() && !line.ends_with(b" \\")
 }
 
 fn meta_of(given: Given, defaults: &Defaults<'_>, is_dir: bool) -> Meta {

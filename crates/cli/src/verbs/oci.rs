@@ -68,7 +68,7 @@ enum Action {
     },
     /// List images of a layout or archive, or tags of a repository
     ///
-    /// Of a reference with a tag, the images of all platforms are listed.
+    /// A reference with a tag lists the images of all platforms.
     Ls {
         /// oci://REGISTRY/NAME[:TAG], oci-layout:DIR, or oci-archive:FILE
         #[arg(value_name = "PLACE")]

@@ -183,7 +183,7 @@ fn hold(tool: &'static str, make: impl Fn(&mut Dice) -> (Shows, String)) {
             let (shows, line) = make(&mut dice);
             let line: &'static str = Box::leak(line.into_boxed_str());
             let lines: &'static [&'static str] = Box::leak(Box::new([line]));
-            Call { number: 0, caller: "", tool, lines, shows, but: &[], differs: "" }
+            Call { number: 0, caller: "", tool, lines, shows, but: &[], differs: "", since: "4.7.5" }
         })
         .collect();
     bench.hold_all(&calls);

@@ -140,7 +140,7 @@ fn as_nobody(fixture: &Fixture, script: &str) -> Output {
     shell.args(["-c", script]).current_dir(fixture.path("")).uid(65534).gid(65534).output().unwrap()
 }
 
-/// As libfuse has it: no privileges from an image, and nothing for others, unless it is asked for.
+/// No privileges from an image, and nothing for others, unless an option asks for it: as libfuse.
 #[test]
 fn fuse_mounts_of_root_give_nobody_more_than_was_asked_for() {
     if !can_mount() {

@@ -22,7 +22,7 @@ pub(crate) struct Identifier {
     pub(crate) characteristics: u8,
     /// Entry of the file; `None` for none.
     pub(crate) addr: Option<Addr>,
-    /// As it is stored.
+    /// Stored form.
     pub(crate) name: Vec<u8>,
 }
 

@@ -330,8 +330,8 @@ on_disk! {
         previous_vat_icb_loc: U32,
     }
 
-    /// Head of the logical volume integrity descriptor; two tables and [`LogicalVolIntegrityDescImpUse`]
-    /// follow.
+    /// Head of the logical volume integrity descriptor; two tables and
+    /// [`LogicalVolIntegrityDescImpUse`] follow.
     struct LogicalVolIntegrityDesc (80) {
         desc_tag: Tag,
         recording_date_and_time: Timestamp,

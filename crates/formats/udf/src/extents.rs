@@ -78,7 +78,7 @@ impl Reader {
         if last.kind != EXT_RECORDED {
             return Ok(Some(ExtentFrom::Hole));
         }
-        let block = u64::from(last.addr.block).saturating_add(last.len / block_len.max(1));
+        let block = u64::from(last.addr.block).saturating_add(last.len.checked_div(block_len).unwrap_or(0));
         let (block, _) = self.place(last.addr.partition, block, 1)?;
         let at = self.blocks.at(block).saturating_add(within);
         self.blocks.check_range(Place::at("file data", at), room)?;

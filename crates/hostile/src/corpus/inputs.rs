@@ -59,7 +59,7 @@ fn archives() -> Result<Vec<Base>> {
     all.push(named("old sparse", old_sparse()));
     all.push(named("pax sparse", pax_sparse()));
     all.push(named("long names", long_names()));
-    all.extend(super::archives::bases());
+    all.extend(super::archives::bases(&|plain| compressed("zstd:1", plain)));
     Ok(all)
 }
 
@@ -171,7 +171,7 @@ fn settings(spec: &str) -> Option<(Algorithm, Box<dyn packfs_codec::Encoder>)> {
     Some((settings.algorithm(), encoder(&settings).ok()?))
 }
 
-pub(super) fn compressed(spec: &str, plain: &[u8]) -> Vec<u8> {
+fn compressed(spec: &str, plain: &[u8]) -> Vec<u8> {
     let Some((_, mut encoder)) = settings(spec) else { return Vec::new() };
     let mut out = vec![0; plain.len() + 4096];
     let len = encoder.compress(plain, &mut out).ok().flatten().unwrap_or(0);

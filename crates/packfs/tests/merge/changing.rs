@@ -54,7 +54,8 @@ fn other_work_on_an_image_that_changes_is_refused() {
     let tree = folder.join("tree");
     std::fs::create_dir(&tree).unwrap();
     std::fs::write(tree.join("a.sqfs"), Random::new(1).noise(3 << 20)).unwrap();
-    let works: [(&str, fn(&Path, &Path, &Path) -> Pack); 3] = [
+    type Work = fn(&Path, &Path, &Path) -> Pack;
+    let works: [(&str, Work); 3] = [
         ("converted.erofs", |image, output, _| packfs::pack(image, output)),
         ("wrapped.cloop", |image, output, _| packfs::pack(image, output)),
         ("repacked.sqfs", |image, output, tree| packfs::pack(tree, output).base(image)),

@@ -1,5 +1,5 @@
-//! The cpio source: newc, crc, odc, and the old binary form, several archives after each other, each
-//! compressed or not, as Linux reads an initramfs.
+//! The cpio source: newc, crc, odc, and the old binary form, several archives after each other,
+//! each compressed or not, as Linux reads an initramfs.
 //!
 //! Names of one file follow each other or not; one of them has the data. They are known by device
 //! and inode, within one archive.

@@ -179,7 +179,7 @@ impl<'a> Members<'a> {
         self.shaper.add(&path, kind, meta, xattrs)
     }
 
-    /// Notes a member of a type that nobody has defined; POSIX says that it is a regular file.
+    /// Notes a member of an undefined type; POSIX says that it is a regular file.
     fn tell_unknown(&mut self, typeflag: u8, path: &ImagePath, start: u64, input: &Input<'_>) {
         let end = if self.skips_unknown { "skipped" } else { "packed as a regular file" };
         self.unknown.add(|| {

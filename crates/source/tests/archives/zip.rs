@@ -131,9 +131,7 @@ fn names_are_what_their_system_means() {
         None,
     );
     let loaded = load_watched(&bytes, &warnings).unwrap();
-    for name in
-        [&"caf\u{e9}".as_bytes()[..], "caf\u{e9}2".as_bytes(), b"raw\xff", b"dir/file", b"back\\slash"]
-    {
+    for name in ["caf\u{e9}".as_bytes(), "caf\u{e9}2".as_bytes(), b"raw\xff", b"dir/file", b"back\\slash"] {
         let path = packfs_core::ImagePath::parse(name).unwrap();
         assert!(loaded.tree.find(&path).is_some(), "{path:?}");
     }

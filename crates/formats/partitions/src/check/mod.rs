@@ -63,7 +63,7 @@ impl PartitionsVolume {
         for partition in partitions {
             if let Some(other) = longest.filter(|other| other.end() > partition.start) {
                 let fault = Corruption::Overlap { number: partition.number, other: other.number };
-                report.error(&partition.file_name(), fault);
+                report.error(partition.file_name(), fault);
             }
             longest = longest.filter(|other| other.end() > partition.end()).or(Some(partition));
         }
@@ -73,13 +73,13 @@ impl PartitionsVolume {
         let (number, limit) = (partition.number, self.image.len());
         if partition.end() > limit {
             let fault = Corruption::Beyond { number, end: partition.end(), limit };
-            report.error(&partition.file_name(), fault);
+            report.error(partition.file_name(), fault);
         }
         let covers =
             |range: &std::ops::Range<u64>| range.start < partition.end() && range.end > partition.start;
         if let Some((range, what)) = self.table.structures.iter().find(|(range, _)| covers(range)) {
             let fault = Corruption::Covers { number, what, at: range.start };
-            report.error(&partition.file_name(), fault);
+            report.error(partition.file_name(), fault);
         }
     }
 }
