@@ -221,6 +221,12 @@ pub trait PackFormat: Send + Sync {
         None
     }
 
+    /// Returns what a default costs that the user did not choose, with the option that chooses
+    /// otherwise; `None` where all was chosen, or nothing is lost.
+    fn default_advice(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the encoding of the new image's blocks; [`Coding::serves`] decides if blocks of
     /// another image can be copied into it.
     fn coding(&self) -> Option<Coding> {

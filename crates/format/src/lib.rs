@@ -59,7 +59,7 @@ pub use kernel_reads::{KernelBlock, KernelCache, KernelRead, KernelReads};
 pub use name_index::NameIndex;
 pub use name_order::{NameOrder, SortedDirs};
 pub use opening::{Object, Objects, OpenOption, Opening, PartitionTable};
-pub use options::{OptionField, OptionRow, SWITCH, Values, unknown_option};
+pub use options::{OptionField, OptionRow, SWITCH, Values, lacks_in_kernel, unknown_option};
 pub use plan::{DataKind, FileJob, FilePlace, Placed, Plan, Section};
 pub use space::{Claims, space_owners};
 pub use stored::{AnyStored, StoredBlocks, StoredClusters};

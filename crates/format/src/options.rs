@@ -2,6 +2,7 @@
 //! field.
 
 use packfs_core::{Error, Result};
+use std::fmt;
 
 /// An option that only one format knows, as `--help` and error messages name it.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +108,11 @@ impl<V> OptionField<V> for Vec<V> {
 pub fn unknown_option(format: &str, rows: &[OptionRow], name: &str) -> Error {
     let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
     Error::usage(format!("{format} has no option {name:?}; it has {}", names.join(", ")))
+}
+
+/// Returns the error of a feature that the kernel does not have that an image is made for.
+pub fn lacks_in_kernel(what: &str, since: &dyn fmt::Display, named: &dyn fmt::Display) -> Error {
+    Error::usage(format!("{what} needs Linux {since} or newer, this image is for Linux {named}"))
 }
 
 /// Returns [`Values`] of a few names: `one_of!["on" => true, "off" => false]`. Of names that

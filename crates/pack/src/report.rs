@@ -19,6 +19,9 @@ pub struct PackReport {
     /// cannot be.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub metadata_advice: Option<&'static str>,
+    /// Option that chooses otherwise than a default that costs something, and what it costs.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub default_advice: Option<&'static str>,
     /// Compression, in the syntax of the options.
     pub codec: String,
     /// Length of the image, padding included, in bytes; without [`PackReport::data_files`].

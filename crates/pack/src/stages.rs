@@ -195,6 +195,7 @@ impl Packing<'_> {
             format: self.format.format().name,
             driver: self.format.driver(),
             metadata_advice: self.format.metadata_advice(self.tree),
+            default_advice: self.format.default_advice(),
             codec: self.format.codec_name(),
             skipped: stored.skipped,
             classes,

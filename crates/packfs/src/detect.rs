@@ -20,6 +20,9 @@ use std::sync::Arc;
 
 /// Bytes at the start of a file that are searched for an archive or a manifest.
 const BEGINNING_LEN: usize = 64 << 10;
+/// Bytes at the start of an object that tell an archive.
+#[cfg(feature = "remote")]
+const HEAD_LEN: u64 = 512;
 /// Bytes at the start of a file that tell a compression.
 const COMPRESSION_LEN: usize = 16;
 
@@ -32,7 +35,7 @@ pub enum Source {
     Tar(PathBuf),
     /// An archive from standard input.
     TarStdin,
-    /// An image of a format that packfs reads, in a file or at a URL.
+    /// An image of a format that packfs reads, in a file or at a URL; an archive at a URL, too.
     Image(PathBuf),
     /// An OCI image in a registry, a layout, or an archive, whose layers are put over each other.
     #[cfg(feature = "oci")]
@@ -179,7 +182,14 @@ impl Source {
             #[cfg(feature = "oci")]
             Source::Oci(path) => crate::oci::load(path, opening, shape, progress),
             Source::Image(path) => {
-                let opened = opening.open(path)?;
+                let opened = match opening.open(path) {
+                    #[cfg(feature = "remote")]
+                    Err(error) => match archive_at(path, opening, &error) {
+                        Some(input) => return packfs_source::load_archive(input, shape, limits, progress),
+                        None => return Err(error),
+                    },
+                    opened => opened?,
+                };
                 opened.warnings().iter().for_each(|warning| progress.warn(warning));
                 let loaded = opened.load(progress)?;
                 let contents: Arc<dyn Contents> = Arc::clone(opened.engine()) as _;
@@ -306,6 +316,21 @@ fn tar_input(path: &Path) -> Result<TarInput> {
         }
     }
     Ok(stream(Box::new(file), format!("{path:?}")))
+}
+
+/// Returns the archive at a URL of what could not be opened as an image: it is read from start to
+/// end, whether its server has ranges or not.
+#[cfg(feature = "remote")]
+fn archive_at(url: &Path, opening: &OpenOptions, error: &Error) -> Option<TarInput> {
+    let may_be = matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Failed);
+    url_scheme(url).filter(|_| may_be && !opening.is_about_an_image())?;
+    let mut download = packfs_remote::Download::new(url.to_str()?, opening.remote.clone()).ok()?;
+    let mut head = Vec::new();
+    download.by_ref().take(HEAD_LEN).read_to_end(&mut head).ok()?;
+    let is_archive =
+        packfs_source::looks_like_archive(&head) || packfs_source::compression_of(&head).is_some();
+    let reader = Box::new(std::io::Cursor::new(head).chain(download));
+    is_archive.then(|| stream(reader, packfs_core::shown_place(url)))
 }
 
 fn stream(reader: Box<dyn Read + Send>, name: String) -> TarInput {

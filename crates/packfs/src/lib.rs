@@ -248,8 +248,9 @@ pub mod sink {
 #[cfg(feature = "pack")]
 pub mod source {
     pub use packfs_source::{
-        Additions, FileContexts, IdMap, JoinedContents, Loaded, ModeChange, Notes, Selection, Shape,
-        TarInput, TarReading, Trace, Whiteouts, decoded_file, load_archive, load_dir, load_entries,
-        load_manifest, load_tar, shape_tree, with_origins, write_manifest, write_manifest_below,
+        Additions, ArchiveKind, FileContexts, IdMap, JoinedContents, Loaded, ModeChange, Notes,
+        OF_LOWER_LAYER, Selection, Shape, TarInput, TarReading, Trace, Whiteouts, decoded_file, load_archive,
+        load_dir, load_entries, load_manifest, load_tar, shape_tree, stack, with_origins, write_manifest,
+        write_manifest_below,
     };
 }

@@ -128,3 +128,8 @@ impl Object {
 pub(crate) fn range_header(range: &Range<u64>) -> (&'static str, String) {
     ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1)))
 }
+
+/// Returns the header that requests all from an offset on.
+pub(crate) fn range_header_from(start: u64) -> (&'static str, String) {
+    ("range", format!("bytes={start}-"))
+}

@@ -16,6 +16,7 @@
 mod answer;
 mod blocks;
 mod credentials;
+mod download;
 mod environment;
 mod failure;
 mod fetch;
@@ -39,6 +40,7 @@ mod store;
 mod transport;
 mod version;
 
+pub use download::Download;
 pub use environment::Environment;
 pub use image::RemoteImage;
 pub use options::{RemoteOptions, Retries, TimeLimits};

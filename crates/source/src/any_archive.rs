@@ -3,28 +3,50 @@
 use crate::archive::{TarInput, open};
 use crate::shape::Shape;
 use crate::{Loaded, cpio, tar, zip};
-use packfs_core::{Limits, Progress, Result};
+use packfs_core::{Error, Limits, Progress, Result};
 
-/// Returns the kind of an archive that starts with these bytes, with its article.
-pub fn archive_kind(beginning: &[u8]) -> Option<&'static str> {
-    match () {
-        () if tar::looks_like_tar(beginning) => Some("a tar archive"),
-        () if cpio::looks_like_cpio(beginning) => Some("a cpio archive"),
-        () if zip::looks_like_zip(beginning) => Some("a zip archive"),
-        () => None,
+/// Kind of an archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArchiveKind {
+    /// Any dialect of tar.
+    Tar,
+    /// Any dialect of cpio.
+    Cpio,
+    /// With a directory at its end.
+    Zip,
+}
+
+impl ArchiveKind {
+    /// Returns the kind of an archive that starts with these bytes.
+    pub fn of(beginning: &[u8]) -> Option<Self> {
+        match () {
+            () if tar::looks_like_tar(beginning) => Some(ArchiveKind::Tar),
+            () if cpio::looks_like_cpio(beginning) => Some(ArchiveKind::Cpio),
+            () if zip::looks_like_zip(beginning) => Some(ArchiveKind::Zip),
+            () => None,
+        }
+    }
+
+    /// Returns its name with an article.
+    pub fn words(self) -> &'static str {
+        match self {
+            ArchiveKind::Tar => "a tar archive",
+            ArchiveKind::Cpio => "a cpio archive",
+            ArchiveKind::Zip => "a zip archive",
+        }
     }
 }
 
 /// Returns true if these bytes start like a tar, cpio, or zip archive.
 pub fn looks_like_archive(beginning: &[u8]) -> bool {
-    archive_kind(beginning).is_some()
+    ArchiveKind::of(beginning).is_some()
 }
 
 /// Loads a tar, cpio, or zip archive; what is none of them by its first bytes is read as a tar
 /// archive.
 ///
-/// Errors: `Corrupt` for damage, `Unsupported` for encryption and parts of archives, `Io`, `Usage`
-/// for bad globs, `Limit`, `Cancelled`.
+/// Errors: `Corrupt` for damage, `Unsupported` for encryption, parts of archives, and kinds that the
+/// shape refuses, `Io`, `Usage` for bad globs, `Limit`, `Cancelled`.
 pub fn load_archive(
     input: TarInput,
     shape: &Shape,
@@ -32,10 +54,14 @@ pub fn load_archive(
     progress: &dyn Progress,
 ) -> Result<Loaded> {
     let mut opening = open(input, limits, progress)?;
-    let head = opening.head()?;
-    match () {
-        () if zip::looks_like_zip(&head) => zip::load(opening, shape),
-        () if cpio::looks_like_cpio(&head) => cpio::load(opening, shape),
-        () => tar::load(opening, shape),
+    let kind = ArchiveKind::of(&opening.head()?).unwrap_or(ArchiveKind::Tar);
+    if let Some(only) = shape.archives.filter(|only| *only != kind) {
+        let what = format!("found {}, only {} is allowed", kind.words(), only.words());
+        return Err(Error::unsupported(&opening.name, what).hint("packfs pack reads both"));
+    }
+    match kind {
+        ArchiveKind::Zip => zip::load(opening, shape),
+        ArchiveKind::Cpio => cpio::load(opening, shape),
+        ArchiveKind::Tar => tar::load(opening, shape),
     }
 }

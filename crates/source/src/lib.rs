@@ -30,7 +30,7 @@ mod trace;
 mod whiteouts;
 mod zip;
 
-pub use any_archive::{archive_kind, load_archive, looks_like_archive};
+pub use any_archive::{ArchiveKind, load_archive, looks_like_archive};
 pub use archive::{Compression, TarInput, compression_of, decoded_beginning, decoded_file, decoded_stream};
 pub use dir::{Listed, Prober, load_dir, load_entries, load_listed, load_merged, survey_dir};
 pub use file_contexts::FileContexts;

@@ -1,5 +1,6 @@
 //! Filters, renames and changes applied to a source while it becomes a tree.
 
+use crate::any_archive::ArchiveKind;
 use crate::file_contexts::FileContexts;
 use crate::manifest::Additions;
 use crate::mode::ModeChange;
@@ -75,6 +76,8 @@ pub struct Shape {
     pub keep_going: bool,
     /// Files that are never packed, by device and inode, such as the image that is being replaced.
     pub skip: Vec<(u64, u64)>,
+    /// The only kind of archives that is read; `None` means all.
+    pub archives: Option<ArchiveKind>,
     /// Reading of a tar archive.
     pub tar: TarReading,
 }

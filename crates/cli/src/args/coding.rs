@@ -39,10 +39,11 @@ pub struct CodingArgs {
     #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
     options: Vec<(String, String)>,
 
-    /// Use only erofs features of this Linux version, such as 6.1
+    /// Use only features of this Linux version, such as 6.1
     ///
-    /// For erofs only; the same as -O kernel=VERSION. The default is 6.1, or the first version that
-    /// supports all given options.
+    /// For erofs and squashfs; the same as -O kernel=VERSION. The default of erofs is 6.1, or the
+    /// first version that supports all given options. squashfs refuses codecs that the version does
+    /// not read.
     #[arg(long, value_name = "VERSION")]
     kernel: Option<String>,
 }

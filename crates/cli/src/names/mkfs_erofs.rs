@@ -7,7 +7,9 @@ use super::teller::{Form, Teller};
 use super::{block_list, digests, hints, sources, trees, usage, when};
 use crate::out::Outcome;
 use crate::out::report::{self, Out};
-use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file, with_origins};
+use packfs::source::{
+    ArchiveKind, Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file, with_origins,
+};
 use packfs::{
     DeviceNumber, Error, ImagePath, Implied, MadeAt, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
     ResultExt, Source, Timestamp,
@@ -538,6 +540,7 @@ impl Job {
             whiteouts: Some(if given.has("--aufs") { Whiteouts::Overlayfs } else { Whiteouts::Keep }),
             mtime_max: self.made_at.filter(|_| self.times == Times::Clamped).map(Timestamp::from_seconds),
             implied: if self.mode()? == Mode::Image { Implied::default() } else { self.implied()? },
+            archives: Some(ArchiveKind::Tar),
             tar: TarReading {
                 headers_only: given.last("--tar").is_some_and(|mode| mode == "headerball"),
                 ..TarReading::default()

@@ -8,7 +8,7 @@ use super::teller::{Form, Teller};
 use super::users::Ids;
 use super::{actions, block_list, sources, streamed, trees, usage};
 use crate::out::{Outcome, report};
-use packfs::source::{Loaded, Selection, Shape, TarReading, Whiteouts, shape_tree};
+use packfs::source::{ArchiveKind, Loaded, Selection, Shape, TarReading, Whiteouts, shape_tree};
 use packfs::{
     Error, MadeAt, NodeKind, Pack, PackOptions, PackReport, Progress, Result, ResultExt, Timestamp,
 };
@@ -25,7 +25,6 @@ use std::time::SystemTime;
 
 const RECOVER: &str = "packfs replaces an image only when the new one is complete, so nothing needs recovery";
 const DEREF_PATH: &str = "-dereference follows all links; -e leaves one out, and -p adds what it leads to";
-const CPIO: &str = "packfs pack reads tar archives and manifests";
 
 /// Options of mksquashfs alone.
 /// All options.
@@ -47,6 +46,7 @@ const ROWS: &[Row] = &[
     acts("-cpiostyle", Takes::Nothing),
     acts("-cpiostyle0", Takes::Nothing),
     acts("-tar", Takes::Nothing),
+    acts("-zip", Takes::Nothing),
     ignored("-root-becomes", Takes::One),
     ignored("-no-recovery", Takes::Nothing),
     ignored("-recovery-path", Takes::One),
@@ -62,7 +62,6 @@ const ROWS: &[Row] = &[
     acts("-true-action-file -taf", Takes::One),
     acts("-false-action-file -faf", Takes::One),
     ignored("-log", Takes::One),
-    refused("-zip", Takes::Nothing, CPIO),
     acts("-context-file", Takes::One),
     acts("-mount-point", Takes::One),
     acts("-fs-config-file", Takes::One),
@@ -81,7 +80,8 @@ struct Job {
     image: PathBuf,
     /// Globs to exclude; plain paths are of files of this machine instead.
     excludes: Vec<Vec<u8>>,
-    is_tar: bool,
+    /// Kind of the archives that are sources.
+    archive: Option<ArchiveKind>,
     is_star: bool,
 }
 
@@ -112,8 +112,12 @@ pub fn run(args: &[OsString]) -> Outcome {
     let image = if given.has("-stream") { PathBuf::from("-") } else { image };
     let mut excludes: Vec<Vec<u8>> = given.all("-e").map(|text| text.as_bytes().to_vec()).collect();
     read_excludes(&given, &mut excludes)?;
-    let is_tar = given.has("-tar");
-    Job { given, sources, image, excludes, is_tar, is_star: false }.run()
+    let archive = match () {
+        () if given.has("-zip") => Some(ArchiveKind::Zip),
+        () if given.has("-tar") => Some(ArchiveKind::Tar),
+        () => None,
+    };
+    Job { given, sources, image, excludes, archive, is_star: false }.run()
 }
 
 /// Runs sqfstar, which packs a tar archive from standard input.
@@ -132,7 +136,7 @@ pub fn run_star(args: &[OsString]) -> Outcome {
     let image = if given.has("-stream") { PathBuf::from("-") } else { image };
     let mut excludes: Vec<Vec<u8>> = given.operands.iter().map(|text| text.as_bytes().to_vec()).collect();
     read_excludes(&given, &mut excludes)?;
-    Job { given, sources: Vec::new(), image, excludes, is_tar: true, is_star: true }.run()
+    Job { given, sources: Vec::new(), image, excludes, archive: Some(ArchiveKind::Tar), is_star: true }.run()
 }
 
 fn read_excludes(given: &Given, excludes: &mut Vec<Vec<u8>>) -> Result<()> {
@@ -202,7 +206,7 @@ impl Job {
     fn packed(&self, teller: &Teller, is_quiet: bool) -> Result<PackReport> {
         let (users, groups) = (Ids::users(), Ids::groups());
         let metadata = Metadata::of(&self.given, &users, &groups)?;
-        let mut options = squash::pack_options(&self.given, !self.is_tar)?;
+        let mut options = squash::pack_options(&self.given, self.archive.is_none())?;
         let mut pseudo = Pseudo::new(&users, &groups)?;
         if let Some(text) = self.given.last("-pd") {
             pseudo.set_above(text.as_bytes())?;
@@ -217,7 +221,7 @@ impl Job {
         let actions = actions::Actions::of(&self.given, &users, &groups)?;
         let sources = self.sources();
         if !self.is_star {
-            self.check_tar()?;
+            self.check_archive()?;
             sources.check(pseudo.makes_root(), self.given.all("-pf").any(|file| file == "-"))?;
         }
         if !is_quiet {
@@ -267,7 +271,7 @@ impl Job {
 
     fn selection(&self, shape: &mut Shape) -> Result<()> {
         let kind = squash::exclude_kind(&self.given);
-        let kind = if self.is_tar && kind == Kind::Exact { Kind::Glob } else { kind };
+        let kind = if self.archive.is_some() && kind == Kind::Exact { Kind::Glob } else { kind };
         let depth = self.given.number::<usize>("-max-depth")?.unwrap_or(usize::MAX);
         let mut patterns = PathPatterns::default();
         for text in &self.excludes {
@@ -291,13 +295,16 @@ impl Job {
     }
 
     /// Refuses what the tool does not do with archives.
-    fn check_tar(&self) -> Result<()> {
-        let refused = |option: &str| Err(Error::usage(format!("{option} is not supported with -tar")));
-        match self.is_tar {
-            true if self.given.has("-max-depth") => refused("-max-depth"),
-            true if self.given.has("-sort") => refused("-sort"),
-            true if !self.excludes.is_empty() && squash::exclude_kind(&self.given) == Kind::Exact => {
-                Err(Error::usage("-e and -ef need -wildcards or -regex with -tar"))
+    fn check_archive(&self) -> Result<()> {
+        let Some(archive) = self.archive else { return Ok(()) };
+        let option = if archive == ArchiveKind::Zip { "-zip" } else { "-tar" };
+        let refused = |what: &str| Err(Error::usage(format!("{what} is not supported with {option}")));
+        match archive {
+            ArchiveKind::Zip if self.given.has("-tar") => refused("-tar"),
+            ArchiveKind::Tar if self.given.has("-max-depth") => refused("-max-depth"),
+            _ if self.given.has("-sort") => refused("-sort"),
+            _ if !self.excludes.is_empty() && squash::exclude_kind(&self.given) == Kind::Exact => {
+                Err(Error::usage(format!("-e and -ef need -wildcards or -regex with {option}")))
             }
             _ => Ok(()),
         }
@@ -306,7 +313,7 @@ impl Job {
     fn sources(&self) -> sources::Sources<'_> {
         sources::Sources {
             paths: &self.sources,
-            is_tar: self.is_tar,
+            archive: self.archive,
             is_tarstyle: self.given.has("-no-strip"),
             list_end: match () {
                 () if self.given.has("-cpiostyle0") => Some(0),
@@ -328,6 +335,7 @@ impl Job {
             follow_symlinks: self.given.has("-dereference") || self.given.has("-deref"),
             keep_going: !self.given.has("-exit-on-error"),
             whiteouts: Some(Whiteouts::Keep),
+            archives: self.archive,
             file_contexts: sources::file_contexts(&self.given, "-context-file", "-mount-point")?,
             tar: TarReading {
                 ignore_zeros: self.given.has("-ignore-zeros"),

@@ -6,7 +6,7 @@ use super::squash::xattr;
 use super::teller::{Form, Teller};
 use super::{ng_list, ng_sort, trees, usage, when};
 use crate::out::{Outcome, report};
-use packfs::source::{FileContexts, Loaded, Selection, Shape, TarReading, Whiteouts};
+use packfs::source::{ArchiveKind, FileContexts, Loaded, Selection, Shape, TarReading, Whiteouts};
 use packfs::{
     Error, ImagePath, Implied, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
     ResultExt, Source, Timestamp, Xattrs,
@@ -100,7 +100,8 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
     let defaults = defaults(&given)?;
     let implied = defaults.into();
     let tar = TarReading { skip_unknown: true, ..TarReading::default() };
-    let mut shape = Shape { whiteouts: Some(Whiteouts::Keep), implied, tar, ..Shape::default() };
+    let (whiteouts, archives) = (Some(Whiteouts::Keep), Some(ArchiveKind::Tar));
+    let mut shape = Shape { whiteouts, archives, implied, tar, ..Shape::default() };
     if let Some(root) = given.last("--root-becomes") {
         shape.strip_prefix = ImagePath::parse(root.as_bytes())?;
     }

@@ -4,8 +4,10 @@ use super::parse::Given;
 use super::squash::Metadata;
 use super::trees::{self, Edited, Part, load_one};
 use crate::out::report;
-use packfs::source::{FileContexts, Loaded, Shape};
-use packfs::{Error, ImagePath, Meta, Name, Owner, Progress, Result, ResultExt, Source, Timestamp};
+use packfs::source::{ArchiveKind, FileContexts, Loaded, OF_LOWER_LAYER, Shape, stack};
+use packfs::{
+    Error, ImagePath, Implied, Limits, Meta, Name, Owner, Progress, Result, ResultExt, Source, Timestamp,
+};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io::Read;
@@ -19,8 +21,8 @@ use std::time::SystemTime;
 pub struct Sources<'a> {
     /// Paths; `-` is none.
     pub paths: &'a [PathBuf],
-    /// Set to read a tar archive from standard input.
-    pub is_tar: bool,
+    /// Set to read archives: a tar archive from standard input, or zip archives by their paths.
+    pub archive: Option<ArchiveKind>,
     /// Set to keep the directories of paths.
     pub is_tarstyle: bool,
     /// Byte that ends a name of a list on standard input.
@@ -39,8 +41,8 @@ impl Sources<'_> {
         metadata: &Metadata,
         progress: &dyn Progress,
     ) -> Result<(Loaded, bool)> {
-        if self.is_tar {
-            return Ok((self.tar(shape, metadata, progress)?, true));
+        if self.archive.is_some() {
+            return Ok((self.archives(shape, metadata, progress)?, true));
         }
         if let Some(end) = self.list_end {
             return self.list(end, shape, progress);
@@ -64,20 +66,21 @@ impl Sources<'_> {
 
     /// True if the sources are not definitions alone.
     pub fn has_root(&self) -> bool {
-        self.is_tar || self.list_end.is_some() || !self.is_stdin()
+        self.archive.is_some() || self.list_end.is_some() || !self.is_stdin()
     }
 
     /// Refuses `-` without the option that says what standard input holds, and the other way round.
     ///
     /// Errors: `Usage`.
     pub fn check(&self, makes_root: bool, has_pseudo_stdin: bool) -> Result<()> {
-        let readers = [self.is_tar, self.list_end.is_some(), has_pseudo_stdin];
+        let is_tar = self.archive == Some(ArchiveKind::Tar);
+        let readers = [self.archive.is_some(), self.list_end.is_some(), has_pseudo_stdin];
         if readers.into_iter().filter(|reads| *reads).count() > 1 {
             let fault =
-                "only one of a tar archive, a list of names, and a pseudo file is read from standard input";
+                "only one of archives, a list of names, and a pseudo file from standard input is read";
             return Err(Error::usage(fault));
         }
-        if (self.is_tar || self.list_end.is_some()) && !self.is_stdin() {
+        if (is_tar || self.list_end.is_some()) && !self.is_stdin() {
             return Err(Error::usage("the source has to be - with -tar, -cpiostyle, and -cpiostyle0")
                 .hint("mksquashfs - IMAGE -tar"));
         }
@@ -91,12 +94,17 @@ impl Sources<'_> {
         Ok(())
     }
 
-    fn tar(&self, shape: &Shape, metadata: &Metadata, progress: &dyn Progress) -> Result<Loaded> {
+    fn archives(&self, shape: &Shape, metadata: &Metadata, progress: &dyn Progress) -> Result<Loaded> {
         // Directories without a member have the root's time, which is known once all is read.
         let made = Timestamp { seconds: i64::MIN, nanos: 0 };
         let Meta { mode, owner, mtime } = own_root();
         let implied = metadata.implied(owner, made);
-        let loaded = Source::TarStdin.load(&Shape { implied, ..shape.clone() }, progress)?;
+        let loaded = match self.archive {
+            Some(ArchiveKind::Zip) => {
+                self.zips(shape, Meta { mode: implied.mode, owner: implied.owner, mtime: made }, progress)?
+            }
+            _ => Source::TarStdin.load(&Shape { implied, ..shape.clone() }, progress)?,
+        };
         // The tool gives the root of its own, whatever the archive says.
         let mode = if metadata.default_mode.is_some() { implied.mode } else { mode };
         trees::edited(loaded, true, |path, _, edit| {
@@ -107,6 +115,28 @@ impl Sources<'_> {
             }
             Ok(true)
         })
+    }
+
+    /// Puts zip archives over each other: of files of one path the last is taken, which is told.
+    fn zips(&self, shape: &Shape, implied: Meta, progress: &dyn Progress) -> Result<Loaded> {
+        let Meta { mode, owner, mtime } = OF_LOWER_LAYER;
+        let shape = Shape { implied: Implied { mode, owner, mtime: Some(mtime) }, ..shape.clone() };
+        let mut layers: Vec<Loaded> = Vec::with_capacity(self.paths.len());
+        for path in self.paths {
+            let loaded = Source::Tar(path.clone()).load(&shape, progress)?;
+            let mut walk = loaded.tree.walk();
+            while let Some((place, id)) = walk.next() {
+                let is_dir = loaded.tree.node(id).is_dir();
+                let is_there = |below: &Loaded| {
+                    below.tree.find(place).is_some_and(|id| !(is_dir && below.tree.node(id).is_dir()))
+                };
+                if layers.iter().any(is_there) {
+                    progress.warn(&format!("/{place} of {path:?} replaces that of an archive before"));
+                }
+            }
+            layers.push(loaded);
+        }
+        stack(layers, implied, Limits::default())
     }
 
     fn list(&self, end: u8, shape: &Shape, progress: &dyn Progress) -> Result<(Loaded, bool)> {

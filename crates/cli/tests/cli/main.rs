@@ -27,6 +27,7 @@ mod merging;
 mod mount_channels;
 mod mount_stress;
 mod mounting;
+mod named_archives;
 mod named_faults;
 mod named_layers;
 mod named_packing;

@@ -568,3 +568,54 @@ fn an_extension_that_means_no_format_is_refused_before_anything_is_written() {
     fixture.run(["repack", "root.erofs-lz4", "again.old", "-q"]).done();
     assert_eq!(&fixture.bytes("again.old")[1024..1028], [0xe2, 0xe1, 0xf5, 0xe0]);
 }
+
+#[test]
+fn a_default_that_costs_something_is_told_once() {
+    let fixture = Fixture::with_tree();
+    let zisofs = "suggestion: --codec none: files are compressed by zisofs";
+    let zstd = "suggestion: --codec zstd:3: smaller";
+    for (image, args, words) in [
+        ("a.iso", &[][..], Some(zisofs)),
+        ("b.iso", &["--report"], Some(zisofs)),
+        ("c.iso", &["--codec", "none"], None),
+        ("d.iso", &["--codec", "gzip"], None),
+        ("e.iso", &["-q"], None),
+        ("f.erofs", &[], None),
+        ("g.erofs", &["--kernel", "6.6"], None),
+        ("h.erofs", &["--kernel", "6.12"], Some(zstd)),
+        ("i.erofs", &["--kernel", "6.12", "--codec", "lz4hc"], None),
+    ] {
+        let run = fixture.run([&["pack", "tree", image], args].concat());
+        let count = |words: &str| run.done().text().matches(words).count();
+        assert_eq!(count("suggestion: --codec"), usize::from(words.is_some()), "{image}");
+        assert!(words.is_none_or(|words| count(words) == 1), "{image}");
+    }
+    let json = fixture.run(["pack", "tree", "j.iso", "--json"]).json();
+    assert!(json["suggestions"].to_string().contains("zisofs"), "{json}");
+}
+
+#[test]
+fn squashfs_for_a_kernel_has_what_that_kernel_reads() {
+    let fixture = Fixture::with_tree();
+    for (codec, kernel, since) in [
+        ("lzo", "2.6.35", "2.6.36"),
+        ("xz", "2.6.37", "2.6.38"),
+        ("lz4hc", "3.18", "3.19"),
+        ("zstd:3", "4.13", "4.14"),
+    ] {
+        let words = format!("needs Linux {since} or newer, this image is for Linux {kernel}");
+        let pack =
+            |kernel: &str| fixture.run(["pack", "tree", "k.sqfs", "--codec", codec, "--kernel", kernel]);
+        pack(kernel).failed(2, &[&words, "gzip"]);
+        pack(since).done();
+        let bytes = fixture.bytes("k.sqfs");
+        fixture.run(["pack", "tree", "k.sqfs", "--codec", codec]).done();
+        assert!(bytes == fixture.bytes("k.sqfs"), "{codec}");
+    }
+    fixture.run(["pack", "tree", "k.sqfs", "--kernel", "2.6.29"]).done();
+    fixture.run(["pack", "tree", "k.sqfs", "--kernel", "2.6.28"]).failed(2, &["from 2.6.29 on"]);
+    fixture.run(["pack", "tree", "z.sqfs", "--codec", "zstd"]).done();
+    let merge = |kernel: &str| fixture.run(["merge", "z.sqfs", "z.sqfs", "-o", "m.sqfs", "--kernel", kernel]);
+    merge("4.13").failed(2, &["codec zstd needs Linux 4.14"]);
+    merge("4.14").done();
+}

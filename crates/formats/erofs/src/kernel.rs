@@ -5,6 +5,7 @@
 
 use crate::disk;
 use packfs_core::{Error, Result};
+use packfs_format::lacks_in_kernel;
 
 /// A kernel's version: major, minor. Any from 5.4 on can be named.
 pub(crate) type Version = (u16, u16);
@@ -102,13 +103,10 @@ pub(crate) fn choose(named: Option<Version>, needs: &[Need]) -> Result<Version> 
 }
 
 fn lacks(named: Version, need: &Need) -> Error {
-    let (major, minor) = need.since;
-    let message = format!(
-        "{} needs Linux {major}.{minor} or newer, this image is for Linux {}.{}",
-        need.what, named.0, named.1
-    );
+    let words = |(major, minor): Version| format!("{major}.{minor}");
     let (major, minor) = listed_from(need.since);
-    Error::usage(message).hint(format!("kernel={major}.{minor} can; for older ones use {}", need.instead))
+    lacks_in_kernel(&need.what, &words(need.since), &words(named))
+        .hint(format!("kernel={major}.{minor} can; for older ones use {}", need.instead))
 }
 
 /// The oldest listed kernel from `since` on.

@@ -104,6 +104,7 @@ pub fn suggestions(report: &PackReport) -> Vec<&'static str> {
         )
         .max(1);
     found.extend(metadata_advice(report));
+    found.extend(report.default_advice);
     let data_took = report.stages.iter().find(|row| row.stage == Stage::Data).map(|row| row.took);
     if report.codec != "none" && report.plain_bytes * 10 > bytes * 9 {
         found.push("--codec lz4: little here compresses, and lz4 blocks are faster to read");

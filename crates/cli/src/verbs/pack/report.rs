@@ -79,6 +79,8 @@ impl Summary<'_> {
             details::print(report, &mut out)?;
         } else if details::metadata_advice(report).is_some() && report.image_len > report.bytes_in {
             details::print_suggestions(report, "  ", &mut out)?;
+        } else if let Some(advice) = report.default_advice {
+            out.line(format_args!("  suggestion: {advice}"))?;
         }
         out.line(format_args!("  mount it: {}", packfs::printable(&self.mount_command())))?;
         out.finish()

@@ -24,7 +24,9 @@ mod times;
 mod xattr_names;
 mod xattrs;
 
+use crate::codec;
 use crate::options::Options;
+use packfs_codec::Algorithm;
 use packfs_core::{ErrorKind, NodeId, Result, Tree};
 use packfs_format::Capabilities;
 use packfs_format::{
@@ -64,6 +66,14 @@ impl PackFormat for ErofsPacker {
         (!is_compressed).then_some(
             "--optimize read -O kernel=6.18: inodes and names are a good part of this image, and Linux 6.17 and newer \
              read them compressed",
+        )
+    }
+
+    fn default_advice(&self) -> Option<&'static str> {
+        let reads_zstd = self.options.kernel >= codec::need(Algorithm::Zstd).since;
+        let is_slow = self.options.codec_is_default && self.options.codec_name.starts_with("lz4hc");
+        (is_slow && reads_zstd).then_some(
+            "--codec zstd:3: smaller, and packs several times faster than lz4hc; this kernel reads it",
         )
     }
 

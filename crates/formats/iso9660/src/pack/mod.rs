@@ -28,7 +28,7 @@ use packfs_format::{
 
 /// Prepares to pack ISO 9660 images.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
-    Ok(Box::new(IsoPacker { options: Options::new(settings)? }))
+    Ok(Box::new(IsoPacker { options: Options::new(settings)?, codec_is_chosen: settings.codec.is_some() }))
 }
 
 /// Files from here on are too long for version 1 of zisofs.
@@ -38,6 +38,8 @@ const FILE_LEN_MAX: u64 = 16_384 * stored::EXTENT_LEN_MAX;
 
 struct IsoPacker {
     options: Options,
+    /// False if the default compresses.
+    codec_is_chosen: bool,
 }
 
 impl IsoPacker {
@@ -115,6 +117,11 @@ impl PackFormat for IsoPacker {
         // Of zisofs 2 Linux shows what is stored, still compressed.
         let is_version_2 = self.options.codec.is_some() && self.options.zisofs == Zisofs::Version2;
         crate::INFO.driver_name().filter(|_| !is_version_2)
+    }
+
+    fn default_advice(&self) -> Option<&'static str> {
+        (!self.codec_is_chosen)
+            .then_some("--codec none: files are compressed by zisofs, which Windows and macOS do not read")
     }
 
     fn layout(&self) -> AnyLayout<'_> {

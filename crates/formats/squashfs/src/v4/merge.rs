@@ -31,10 +31,6 @@ pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
         let error = Error::usage("squashfs images hold their data themselves");
         return Err(error.hint("EROFS images can leave it in other files"));
     }
-    if merging.kernel.is_some() {
-        let error = Error::usage("squashfs images do not differ by the kernel that reads them");
-        return Err(error.hint("omit --kernel"));
-    }
     let volumes = merging.volumes.iter().map(|volume| of_this_format(*volume)).collect::<Result<Vec<_>>>()?;
     let codings = volumes.iter().map(|volume| coding(volume)).collect::<Result<Vec<_>>>()?;
     let (Some(first), Some(first_coding)) = (volumes.first(), codings.first()) else {
@@ -48,6 +44,7 @@ pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
         UNCOMPRESSED.iter().filter(|(flag, _)| is_set(*flag)).map(|(_, name)| *name).collect();
     let exports = if is_set(SQUASHFS_EXPORT) { "on" } else { "off" };
     let mut options = vec![("exports".to_owned(), exports.to_owned())];
+    options.extend(merging.kernel.as_ref().map(|kernel| ("kernel".to_owned(), kernel.to_string())));
     if !stored.is_empty() {
         options.push(("uncompressed".into(), stored.join(",")));
     }

@@ -13,6 +13,7 @@ mod corruption;
 pub(crate) mod disk;
 mod facts;
 mod inode;
+mod kernel;
 mod kernel_reads;
 mod merge;
 mod open;

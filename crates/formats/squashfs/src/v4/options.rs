@@ -1,10 +1,11 @@
 //! The options of SquashFS images: what may be asked for, and what holds otherwise.
 
+use super::kernel::{self, Kernel};
 use crate::pack::{Duplicates, Fragments, PADDING, Uncompressed, typed_options};
 use packfs_codec::{Algorithm, CodecSettings, Lz4HcSettings, Lz4Settings, XzSettings, ZlibSettings};
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::{Error, Goal, Result};
-use packfs_format::{PackSettings, SWITCH, options};
+use packfs_format::{PackSettings, SWITCH, Values, options};
 
 options! {
     /// Everything that shapes an image, checked.
@@ -27,6 +28,8 @@ options! {
     holes: bool = "holes", SWITCH, "on", "Store blocks of zeros as holes";
 
     exports: bool = "exports", SWITCH, "on", "Write the export table, for NFS and file handles";
+
+    kernel: Option<Kernel> = "kernel", Values::tried(kernel::WORDS, Kernel::parse), "any", "Refuse what this Linux version does not read";
 
     padding: u64 = "padding", PADDING, "4K", "Pad the image; loop devices may reject unpadded images";
 }
@@ -59,7 +62,10 @@ impl Options {
         let codec = resolved.unwrap_or(CodecSettings::Zlib(ZlibSettings::default()));
         let own_codec = own_codec(&codec, typed != named);
         let made_at = u32::try_from(settings.made_at.max(0)).unwrap_or(u32::MAX);
-        Options::read(spec.to_string(), codec, own_codec, block_len, made_at, options)
+        let options = Options::read(spec.to_string(), codec, own_codec, block_len, made_at, options)?;
+        // An image without compression names a codec, too, and the kernel has to have it.
+        options.kernel.map_or(Ok(()), |kernel| kernel.check(options.codec.algorithm()))?;
+        Ok(options)
     }
 
     /// Returns the codec of metadata blocks: that of data, without settings that only suit data.
