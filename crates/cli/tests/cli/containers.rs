@@ -132,8 +132,8 @@ fn a_disk_cut_short_gives_the_partitions_that_are_there() {
     for cut in [second - 512, second + 512] {
         std::fs::write(fixture.path("cut"), &whole[..cut]).unwrap();
         let run = fixture.run(["ls", "cut", "--part", "p1"]);
-        assert_eq!(run.done().text(), fixture.run(["ls", "root.sqfs"]).text());
-        assert!(run.stderr.contains("partition 2: ends at"), "{}", run.stderr);
+        run.warned(&["partition 2: ends at"]);
+        assert_eq!(run.text(), fixture.run(["ls", "root.sqfs"]).text());
         let run = fixture.run(["check", "cut", "--part", "p1"]);
         assert_eq!(run.code, Some(3), "{}", run.stderr);
         assert!(run.text().contains("partition 2: ends at") && run.text().contains("not sound"));
