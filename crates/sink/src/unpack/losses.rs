@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Examples kept of each kind.
 const EXAMPLES_MAX: usize = 3;
+/// Failures that are told by name, the one that becomes the result included.
+const FAILURES_TOLD: u64 = 16;
 
 /// Kind of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -131,27 +133,67 @@ pub(super) struct Failures {
 }
 
 impl Failures {
-    /// Adds a failure. The first is kept as the result, others are warnings: each is told once.
+    /// Adds a failure. The first is kept as the result, some others are warnings: each is told once.
     pub(super) fn add(&self, error: Error, progress: &dyn Progress) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *found {
             Some((_, count)) => {
                 *count += 1;
-                progress.warn(&error.to_string());
+                if *count <= FAILURES_TOLD {
+                    progress.warn(&error.to_string());
+                }
             }
             None => *found = Some((error, 1)),
         }
     }
 
-    /// Returns the first error with the number of failures, and the next ones.
+    /// Returns the first error with the number of failures, and of those that were not named.
     pub(super) fn into_result(self) -> Result<()> {
         let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         match found {
             None => Ok(()),
             Some((error, 1)) => Err(error.hint("this file was skipped; all others are in place")),
-            Some((error, count)) => Err(error.hint(format!(
-                "{count} files were skipped, the others named above; all further ones are in place"
-            ))),
+            Some((error, count)) => {
+                let others = match count.saturating_sub(FAILURES_TOLD) {
+                    0 => "the others named above".to_owned(),
+                    untold => format!("{} named above and {untold} more", FAILURES_TOLD - 1),
+                };
+                Err(error
+                    .hint(format!("{count} files were skipped, {others}; all further ones are in place")))
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts warnings.
+    #[derive(Default)]
+    struct Counting(Mutex<u64>);
+
+    impl Progress for Counting {
+        fn warn(&self, _: &str) {
+            *self.0.lock().unwrap() += 1;
+        }
+    }
+
+    fn told(failures: u64) -> (u64, Vec<String>) {
+        let (failed, counting) = (Failures::default(), Counting::default());
+        (0..failures).for_each(|number| failed.add(Error::failed(number), &counting));
+        let error = failed.into_result().unwrap_err();
+        assert_eq!(error.to_string(), "0");
+        (counting.0.into_inner().unwrap(), error.hints().to_vec())
+    }
+
+    #[test]
+    fn the_first_failures_are_named_and_all_are_counted() {
+        assert_eq!(told(1), (0, vec!["this file was skipped; all others are in place".to_owned()]));
+        let hint = |count, others| {
+            vec![format!("{count} files were skipped, {others}; all further ones are in place")]
+        };
+        assert_eq!(told(16), (15, hint(16, "the others named above")));
+        assert_eq!(told(65_010), (15, hint(65_010, "15 named above and 64994 more")));
     }
 }
