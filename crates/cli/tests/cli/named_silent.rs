@@ -121,7 +121,9 @@ fn times_that_the_image_cannot_hold_are_told() {
     assert!(status.unwrap().success());
     let packed = names.ours("mksquashfs", "r a.sqfs");
     let starred = names.ours_with("sqfstar", &["b.sqfs"], Some(&names.path("r.tar")));
-    for run in [packed, starred] {
+    let listed = names.ours("gensquashfs", "-q -k -D r c.sqfs");
+    let tar = names.ours_with("tar2sqfs", &["-q", "d.sqfs"], Some(&names.path("r.tar")));
+    for run in [packed, starred, listed, tar] {
         assert_eq!(run.code, Some(0));
         assert!(run.stderr.contains("times before 1970 become 1970"), "{}", run.stderr);
         assert!(run.stderr.contains("times after 2106 become"), "{}", run.stderr);
@@ -274,5 +276,19 @@ fn links_are_followed_while_packing_and_metadata_is_forced_while_unpacking() {
         names.ours("unsquashfs", "-d p -force-uid 7 -force-gid 8 a.sqfs").done();
         let found = names.path("p/d").metadata().unwrap();
         assert_eq!((found.uid(), found.gid()), (7, 8));
+    }
+}
+
+#[test]
+fn mkfs_erofs_takes_an_epoch_of_64_bits() {
+    let names = Names::new();
+    let old = Command::new("touch").args(["-d", "@-5"]).arg(names.path("rootfs/old")).status();
+    assert!(old.unwrap().success());
+    for epoch in ["99999999999", "-7", "1500000000"] {
+        let made = at_epoch(&names, "mkfs.erofs", "x.erofs rootfs", epoch);
+        assert_eq!(made.code, Some(0), "{}", made.stderr);
+        let shown = names.ours("dump.erofs", "--path=/old x.erofs");
+        assert!(shown.text().contains("1969-12-31 23:59:55"), "{epoch}: {}", shown.text());
+        std::fs::remove_file(names.path("x.erofs")).unwrap();
     }
 }
