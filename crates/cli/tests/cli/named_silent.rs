@@ -292,3 +292,24 @@ fn mkfs_erofs_takes_an_epoch_of_64_bits() {
         std::fs::remove_file(names.path("x.erofs")).unwrap();
     }
 }
+
+#[test]
+fn the_last_option_about_attributes_counts() {
+    let names = Names::new();
+    let made = names.ours("mksquashfs", "rootfs o -xattrs -p 'usr x user.note=0x41'");
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    for (line, is_kept) in [
+        ("-no-xattrs -xattrs-include note", true),
+        ("-xattrs-include note -no-xattrs", false),
+        ("-no-xattrs -xattrs-exclude other", true),
+    ] {
+        let run = names.ours("unsquashfs", &format!("-n -d u {line} o"));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let mut value = [0; 8];
+        let found = rustix::fs::lgetxattr(names.path("u/usr"), "user.note", &mut value);
+        assert_eq!(found.is_ok(), is_kept, "{line}");
+        std::fs::remove_dir_all(names.path("u")).unwrap();
+    }
+    let refused = names.ours("mksquashfs", "rootfs p -pd 'D 4 750 5' -pd 'D 4 755 0 0'");
+    assert_eq!(refused.code, Some(1));
+}
