@@ -1,5 +1,5 @@
-//! squashfuse, squashfuse_ll, snapfuse and erofsfuse, as `packfs mount --outer --fuse`; mount.erofs,
-//! as `packfs mount --outer`.
+//! squashfuse, squashfuse_ll, snapfuse and erofsfuse, as `packfs mount --outer --fuse`;
+//! mount.erofs, as `packfs mount --outer`.
 
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
 use super::usage;
