@@ -321,9 +321,6 @@ impl Walk<'_, '_> {
                 .error(&path, format_args!("is a {}, its directory entry says otherwise", file_type.word()));
         }
         let links = u32::from(entry.head.file_link_count.get());
-        if links == 0 {
-            self.report.error(&path, Corruption::Links { place: entry.place });
-        }
         // Those of directories are counted when they are listed.
         let links = if is_dir { 2 } else { links };
         self.hierarchy.meet(addr.id(), links, is_dir.then_some(addr.id()), index, &name);
@@ -338,6 +335,9 @@ impl Walk<'_, '_> {
         if let Some(streams) = entry.streams {
             self.streams.push(streams);
             self.unshown.streams.add(|| path.to_string());
+        }
+        if entry.head.file_link_count.get() == 0 {
+            self.report.error(&path, Corruption::Links { place: entry.place });
         }
         let file_type = entry.file_type()?;
         if file_type == FileType::Symlink {

@@ -170,3 +170,60 @@ fn damage_that_a_checksum_covers_is_told() {
         assert_eq!(silent, []);
     }
 }
+
+/// Puts the checksums of the descriptor at `at` right, whose CRC covers the bytes up to `end`.
+fn seal(bytes: &mut [u8], at: usize, end: usize) {
+    bytes[at + 10..at + 12].copy_from_slice(&((end - at - 16) as u16).to_le_bytes());
+    let crc = crate::crc::crc(&bytes[at + 16..end]);
+    bytes[at + 8..at + 10].copy_from_slice(&crc.to_le_bytes());
+    bytes[at + 4] = 0;
+    bytes[at + 4] = bytes[at..at + 16].iter().fold(0, |sum: u8, byte| sum.wrapping_add(*byte));
+}
+
+#[test]
+fn a_root_without_links_is_an_error() {
+    let mut bytes = image(SMALL);
+    let volume = open(bytes.clone()).unwrap();
+    let at = volume.inode(volume.root()).unwrap().number as usize * 512;
+    bytes[at + 48..at + 50].fill(0);
+    let end = at + 16 + usize::from(u16::from_le_bytes([bytes[at + 10], bytes[at + 11]]));
+    seal(&mut bytes, at, end);
+    let volume = open(bytes).unwrap();
+    assert_refused(volume.inode(volume.root()), ErrorKind::Corrupt, "link count 0");
+    assert!(errors(&*volume).iter().any(|error| error.contains("link count 0")));
+}
+
+#[test]
+fn files_of_more_than_4_gib_have_their_length() {
+    const LEN: u64 = 4_508_876_803;
+    let mut bytes = image(SMALL);
+    let volume = open(bytes.clone()).unwrap();
+    let id = volume.lookup(volume.root(), b"hole").unwrap().unwrap();
+    let at = volume.inode(id).unwrap().number as usize * 512;
+    // Extents that are not recorded, of long descriptors.
+    let part = 1_u32 << 29;
+    let mut descriptors = Vec::new();
+    let mut left = LEN;
+    while left > 0 {
+        let len = left.min(part.into());
+        descriptors.extend((2 << 30 | len as u32).to_le_bytes());
+        descriptors.extend([0; 12]);
+        left -= len;
+    }
+    bytes[at + 34] = bytes[at + 34] & !7 | 1;
+    bytes[at + 56..at + 64].copy_from_slice(&LEN.to_le_bytes());
+    bytes[at + 212..at + 216].copy_from_slice(&(descriptors.len() as u32).to_le_bytes());
+    bytes[at + 216..at + 216 + descriptors.len()].copy_from_slice(&descriptors);
+    let end = at + 216 + descriptors.len();
+    seal(&mut bytes, at, end);
+    let volume = open(bytes).unwrap();
+    assert!(matches!(volume.inode(id).unwrap().kind, InodeKind::File { len: LEN }));
+    let mut found = 0;
+    let visit = &mut |extent: packfs_format::Extent| {
+        found += extent.len;
+        ControlFlow::Continue(())
+    };
+    volume.extents(id, 0..LEN, visit).unwrap();
+    assert_eq!(found, LEN);
+    assert_eq!(errors(&*volume), [""; 0]);
+}
