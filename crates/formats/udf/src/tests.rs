@@ -114,7 +114,7 @@ fn is_tagged(bytes: &[u8], at: usize) -> bool {
     has_len && crate::blocks::verified(place, &bytes[at..]).is_ok()
 }
 
-/// What checking or reading says of an image, if it says anything.
+/// The first fault that checking or reading tells of an image.
 fn told(bytes: Vec<u8>) -> Option<String> {
     let volume = match open(bytes) {
         Ok(volume) => volume,

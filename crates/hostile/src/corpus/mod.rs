@@ -179,8 +179,8 @@ const ISO9660: [Row; 3] = [
 ];
 
 /// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs`, `iso9660`, `romfs`,
-/// `udf`, `ext4`, `xfs`, `composefs`, the `disks` of virtual machines, or the [`containers()`], packed in
-/// `folder`.
+/// `udf`, `ext4`, `xfs`, `composefs`, the `disks` of virtual machines, or the [`containers()`],
+/// packed in `folder`.
 ///
 /// # Errors
 /// As of packing.

@@ -30,7 +30,7 @@ const HEADS: [(u16, &str, &[usize]); 14] = [
     (266, "file entry", &ENTRY),
 ];
 
-/// As far as both kinds of entries are the same.
+/// Figures that both kinds of entries have, up to the length.
 const ENTRY: [usize; 21] = [4, 2, 2, 2, 1, 1, 4, 2, 2, 4, 4, 4, 2, 1, 1, 4, 8, 8, 8, 4, 4];
 
 /// Figures of heads far behind the tag, by their offset.
@@ -62,7 +62,7 @@ pub(crate) fn repair(image: &mut [u8]) {
     if !is_one(image) {
         return;
     }
-    // Those within others first.
+    // Descriptors within others come first.
     for at in (0..image.len().saturating_sub(TAG_LEN)).step_by(ALIGN).rev() {
         if head(image, at).is_none() {
             continue;
