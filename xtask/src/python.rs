@@ -10,7 +10,7 @@ pub const HELP: &str = "\
 Usage: cargo xtask python [--wheel [--target TARGET] [--no-program]] [--python PROGRAM] [--with PACKAGES]
 
   --wheel           build an optimized wheel, with the program packfs in it, and run no tests
-  --no-program      leave the program out of the wheel, which halves the time of building
+  --no-program      leave the program out of the wheel, which takes less time to build
   --target TARGET   build it by zig for other machines: x86_64-unknown-linux-gnu (glibc 2.17 and
                     newer), x86_64-unknown-linux-musl, or the same of aarch64
   --python PROGRAM  Python 3.11 or newer with the module venv (default: python3)
