@@ -93,8 +93,8 @@ impl Venv {
         self.folder.join("bin").join(name)
     }
 
-    /// Builds a wheel. If it is to have the program packfs, an optimized one holds it, any other one
-    /// if it was built before.
+    /// Builds a wheel. If it is to have the program packfs, an optimized one holds it, any other
+    /// one if it was built before.
     fn build_wheel(&self, is_optimized: bool, has_program: bool) -> Result<PathBuf> {
         let target = workspace::target();
         let before = Some(target.join("debug/packfs")).filter(|program| program.is_file());

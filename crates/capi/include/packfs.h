@@ -41,8 +41,8 @@
 #define PACKFS_IGNORE_CHECKSUM 4
 
 /**
- * Flag of packfs_open_options: ext3, ext4, XFS, and btrfs are read as they are on disk, without the
- * changes in their journals and logs.
+ * Flag of packfs_open_options: ext3, ext4, XFS, and btrfs are read as they are on disk, without
+ * the changes in their journals and logs.
  */
 #define PACKFS_NO_JOURNAL 8
 

@@ -12,8 +12,8 @@ pub const PACKFS_CHECK_DATA: u32 = 2;
 /// as one to be checked.
 pub const PACKFS_IGNORE_CHECKSUM: u32 = 4;
 
-/// Flag of packfs_open_options: ext3, ext4, XFS, and btrfs are read as they are on disk, without the
-/// changes in their journals and logs.
+/// Flag of packfs_open_options: ext3, ext4, XFS, and btrfs are read as they are on disk, without
+/// the changes in their journals and logs.
 pub const PACKFS_NO_JOURNAL: u32 = 8;
 
 /// Size of the names of directory entries, with the NUL that ends them.
