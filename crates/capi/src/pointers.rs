@@ -165,8 +165,8 @@ pub unsafe fn options(pointer: *const OpenOptions) -> Result<OpenOptions> {
         return Err(Failure::argument(message));
     }
     let known = size.min(size_of::<OpenOptions>());
-    // SAFETY: so many bytes are there, by the contract, and the known ones make up the first fields,
-    // each of which may hold any value; the others keep their defaults.
+    // SAFETY: so many bytes are there, by the contract, and the known ones make up the first
+    // fields, each of which may hold any value; the others keep their defaults.
     let further = unsafe {
         let fields = (&raw mut options).cast::<u8>();
         std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), fields, known);
