@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Callable, Literal, Union, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Literal, Union, overload
 
 from ._packfs import Entry, RawFile, RawImage
+from ._path import Path, select
+
+if TYPE_CHECKING:
+
+    class _Binary(io.RawIOBase, BinaryIO):
+        """The base that type checkers see of a file of bytes, as the module io has it."""
+
+else:
+    _Binary = io.RawIOBase
 
 PathLike = Union[str, "os.PathLike[str]"]
 
+#: Errors of paths that are not there.
+_MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 #: Bytes that File.peek() returns, from which lines are cut.
 PEEK_LEN = 8192
 
@@ -28,7 +40,9 @@ def open(
     snapshot: str | None = None,
     partition_table: Literal["mbr", "gpt"] | None = None,
     no_journal: bool = False,
+    ignore_log: bool = False,
     backing: Sequence[PathLike] | None = None,
+    objects: Sequence[PathLike] | None = None,
     ignore_checksum: bool = False,
     jobs: int | None = None,
     cache_bytes: int | None = None,
@@ -36,11 +50,13 @@ def open(
     limits: dict[str, int | None] | Literal["none"] | None = None,
     disk_cache: int | None = None,
     offline: bool = False,
+    platform: str | None = None,
+    plain_http: bool = False,
 ) -> Image:
     """Opens an image of any format.
 
-    place: path, URL (http, https, s3), or file object (seekable, of bytes; it stays open, and must not be used
-        otherwise meanwhile). It need not be closed.
+    place: path, URL (http, https, s3), OCI image (oci:REF, oci-layout:DIR, docker-archive:FILE), or file object
+        (seekable, of bytes; it stays open, and must not be used otherwise meanwhile). It need not be closed.
     offset, length: place of the image in the file, in bytes; the default is all of it.
     part: name of one of several images, such as the partition "p2".
     magic: bytes that the image is read as if it began with, such as b"hsqs".
@@ -48,8 +64,10 @@ def open(
     subvolume: path or number of a subvolume (btrfs).
     snapshot: name or number of a snapshot (qcow2).
     partition_table: the table of a disk to read; the default is the one that Linux reads.
-    no_journal: reads ext4 and XFS as they are on disk, without their journals.
+    no_journal, ignore_log: two names of one option, which reads ext3, ext4, XFS, and btrfs as they are on disk,
+        without the changes in their journals and logs.
     backing: backing files of a qcow2 image, in order.
+    objects: directories with the objects of a composefs image.
     ignore_checksum: continues if the checksum of the image is wrong.
     jobs: threads that decode; the default is one for each CPU.
     cache_bytes: bytes of decoded blocks in memory; the default is 32 MiB.
@@ -57,6 +75,8 @@ def open(
     limits: limits by name, such as {"max_entries": 1000}; None lifts one, "none" all of them.
     disk_cache: bytes of the disk cache for images at URLs; the default is 2 GiB, 0 turns it off.
     offline: reads images at URLs from the disk cache only.
+    platform: the one of an OCI image for several platforms, such as "linux/arm64"; plain_http: HTTP without TLS to
+        its registry.
 
     Raises OSError if the image cannot be read, UnsupportedImage if no format knows it, CorruptImage if it is damaged.
     """
@@ -87,6 +107,23 @@ class Image:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __contains__(self, path: PathLike | Entry) -> bool:
+        """True if there is an entry of this path; the last link is not followed."""
+        try:
+            self._raw.stat(path, False)
+        except OSError as error:
+            if error.errno in _MISSING:
+                return False
+            raise
+        return True
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yields all entries but the root, as find() has them."""
+        return iter(self.find())
+
+    def __truediv__(self, path: PathLike) -> Path:
+        return Path(self, path)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else self.format
@@ -140,7 +177,7 @@ class Image:
         try:
             return self._raw.stat(path, True).kind
         except OSError as error:
-            if type(error) in (FileNotFoundError, NotADirectoryError) or type(error) is OSError:
+            if error.errno in _MISSING:
                 return None
             raise
 
@@ -204,6 +241,19 @@ class Image:
         """
         return self._raw.read(path, (start, end))
 
+    def read_bytes(self, path: PathLike | Entry) -> bytes:
+        """Returns the contents of a file, as pathlib does."""
+        return self.read(path)
+
+    def read_text(self, path: PathLike | Entry, encoding: str | None = None, errors: str | None = None) -> str:
+        """Returns the text of a file, with line ends as "\\n"."""
+        with self.open(path, "r", encoding=encoding, errors=errors) as file:
+            return file.read()
+
+    def glob(self, pattern: str) -> Iterator[str]:
+        """Yields the paths that match a pattern of pathlib; ``**`` is any number of directories."""
+        return select(self, "", pattern)
+
     @overload
     def read_many(self, paths: Iterable[PathLike | Entry]) -> list[bytes]: ...
     @overload
@@ -236,6 +286,23 @@ class Image:
             raise ValueError(f"{len(paths)} paths, but {len(bounds)} starts and ends")
         return self._raw.read_many(list(paths), bounds, _keeps(on_error))
 
+    @overload
+    def open(
+        self, path: PathLike | Entry, mode: Literal["rb"] = "rb", *, encoding: None = None, errors: None = None
+    ) -> File: ...
+    @overload
+    def open(
+        self,
+        path: PathLike | Entry,
+        mode: Literal["r", "rt"],
+        *,
+        encoding: str | None = None,
+        errors: str | None = None,
+    ) -> io.TextIOWrapper: ...
+    @overload
+    def open(
+        self, path: PathLike | Entry, mode: str, *, encoding: str | None = None, errors: str | None = None
+    ) -> Any: ...
     def open(
         self, path: PathLike | Entry, mode: str = "rb", *, encoding: str | None = None, errors: str | None = None
     ) -> Any:
@@ -270,7 +337,7 @@ def _for_each(bound: Any, count: int) -> Sequence[Any]:
     return [bound] * count if bound is None or isinstance(bound, int) else bound
 
 
-class File(io.RawIOBase):
+class File(_Binary):
     """A file of an image, opened for reading; see Image.open().
 
     Reads without a buffer of its own, because decoded blocks are cached: read(n) returns n bytes unless the file ends.
@@ -281,9 +348,14 @@ class File(io.RawIOBase):
 
     def __init__(self, raw: RawFile, name: str) -> None:
         self._raw = raw
-        self.name = name
+        self._name = name
         #: Length in bytes.
         self.size = raw.size
+
+    @property
+    def name(self) -> str:
+        """Path in the image."""
+        return self._name
 
     def readable(self) -> bool:
         """True."""

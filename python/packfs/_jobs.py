@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Optional, Union
 
 from . import _packfs
+from ._hints import worded
 
 PathLike = Union[str, "os.PathLike[str]"]
 Limits = Union["dict[str, Optional[int]]", Literal["none"], None]
@@ -105,7 +106,7 @@ def pack(
 ) -> dict[str, Any]:
     """Packs a source into a new image, and returns the report, with the keys of ``packfs pack --json``.
 
-    source: directory, tar archive, manifest, image, or URL of an image; a list of paths that become entries of the
+    source: directory, archive (tar, zip, cpio), manifest, image, or URL of an image; a list of paths that become entries of the
         root; or a dict of paths in the image and contents.
     output: path of the image. It appears when it is complete; a failure leaves what was there.
 
@@ -193,7 +194,10 @@ def check(image: PathLike, *, data: bool = True, progress: Callback = None, **op
 
     Damage is in the report. Raises OSError, UnsupportedImage, and CorruptImage if the image cannot be opened.
     """
-    return _report(_packfs.check(image, data, _given(options), _told(progress)))
+    report = _report(_packfs.check(image, data, _given(options), _told(progress)))
+    for finding in report["findings"]:
+        finding["fault"] = worded(finding["fault"]) or finding["fault"]
+    return report
 
 
 def digest(
@@ -205,6 +209,38 @@ def digest(
         but "nanos". options: those of open().
     """
     return _packfs.digest(source, None if facts is None else list(facts), _given(options), _told(progress))
+
+
+def composefs(
+    source: PathLike,
+    output: PathLike,
+    *,
+    objects: PathLike | None = None,
+    require_fs_verity: bool = False,
+    split_links: bool = False,
+    exclude: Sequence[str] = (),
+    include: Sequence[str] = (),
+    uid: int | None = None,
+    gid: int | None = None,
+    mtime: float | None = None,
+    source_options: dict[str, Any] | None = None,
+    limits: Limits = None,
+    jobs: int | None = None,
+    progress: Callback = None,
+) -> dict[str, Any]:
+    """Makes a composefs image: metadata in the image, contents of files as objects in a directory.
+
+    source: directory, archive, image, or manifest, as of pack().
+    objects: directory that gets the objects; None makes the image alone.
+    require_fs_verity: fails unless all objects have fs-verity.
+    split_links: stores each name of a file with hard links as a file of its own, as mkcomposefs does.
+    exclude, include, uid, gid, mtime, source_options, limits, jobs: as of pack().
+
+    Returns the report, with the keys of ``packfs composefs pack --json``.
+    """
+    given = _given(locals(), "source", "output", "progress")
+    given["exclude"], given["include"] = list(exclude), list(include)
+    return _report(_packfs.composefs(source, output, given, _told(progress)))
 
 
 def _report(text: str) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """Native part of packfs; see packfs/_image.py and packfs/_jobs.py."""
 
 import os
+from collections.abc import Sequence
 from typing import Any, Callable, Optional, Union, final
 
 __all__ = [
+    "VERSION",
     "CorruptImage",
     "Entry",
     "Error",
@@ -13,6 +15,7 @@ __all__ = [
     "UnsupportedImage",
     "check",
     "classes",
+    "composefs",
     "digest",
     "merge",
     "pack",
@@ -22,6 +25,8 @@ _PathLike = Union[str, os.PathLike[str]]
 _Bounds = tuple[Optional[int], Optional[int]]
 _Told = Optional[Callable[[str, int, int, int, int, int], object]]
 
+VERSION: str
+
 class Error(OSError): ...
 class CorruptImage(Error): ...
 class UnsupportedImage(Error): ...
@@ -29,6 +34,16 @@ class LimitExceeded(Error): ...
 
 @final
 class Entry(os.PathLike[str]):
+    def __new__(
+        cls,
+        path: _PathLike,
+        ino: int,
+        mode: int,
+        size: int,
+        owner: Sequence[int],
+        mtime_ns: int,
+        device: Optional[tuple[int, int]] = None,
+    ) -> Entry: ...
     @property
     def path(self) -> str: ...
     @property
@@ -57,6 +72,9 @@ class Entry(os.PathLike[str]):
     def is_dir(self) -> bool: ...
     def is_symlink(self) -> bool: ...
     def __fspath__(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
 class RawFile:
@@ -94,4 +112,5 @@ def pack(source: Any, output: _PathLike, given: dict[str, Any], progress: _Told)
 def merge(images: list[_PathLike], output: _PathLike, given: dict[str, Any], progress: _Told) -> str: ...
 def check(image: _PathLike, data: bool, given: dict[str, Any], progress: _Told) -> str: ...
 def classes(names: bytes, ends: Any, root: bytes) -> tuple[list[str], list[int]]: ...
+def composefs(source: _PathLike, output: _PathLike, given: dict[str, Any], progress: _Told) -> str: ...
 def digest(source: _PathLike, facts: Optional[list[str]], given: dict[str, Any], progress: _Told) -> str: ...

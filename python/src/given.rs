@@ -1,5 +1,6 @@
 //! Keyword arguments, which the Python part collects into a dictionary, as options of the library.
 
+use packfs::oci::OciOptions;
 use packfs::remote::RemoteOptions;
 use packfs::{LIMITS, Limits, OpenOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -114,7 +115,10 @@ impl<'py> Given<'_, 'py> {
         if let Some(kind) = self.get::<String>("partition_table")? {
             options = options.partition_table(parse("partition_table", &kind)?);
         }
-        if self.or_default("no_journal")? {
+        for path in self.or_default::<Vec<PathBuf>>("objects")? {
+            options = options.objects(path);
+        }
+        if self.or_default("no_journal")? || self.or_default("ignore_log")? {
             options = options.no_journal();
         }
         if self.or_default("ignore_checksum")? {
@@ -123,10 +127,18 @@ impl<'py> Given<'_, 'py> {
         Ok(options)
     }
 
+    /// Returns the options of opening a source that is an image.
+    pub fn source_options(&self) -> PyResult<OpenOptions> {
+        self.dict("source_options")?
+            .map_or_else(|| Ok(OpenOptions::new()), |options| Given(&options).open_options())
+    }
+
     fn remote(&self) -> PyResult<RemoteOptions> {
         let defaults = RemoteOptions::default();
         let cache_len = self.get("disk_cache")?.unwrap_or(defaults.cache_len);
-        Ok(RemoteOptions { cache_len, is_offline: self.or_default("offline")?, ..defaults })
+        let oci =
+            OciOptions { platform: self.parsed("platform")?, plain_http: self.or_default("plain_http")? };
+        Ok(RemoteOptions { cache_len, is_offline: self.or_default("offline")?, oci, ..defaults })
     }
 }
 

@@ -1,7 +1,7 @@
 //! An opened image.
 
 use crate::entry::Entry;
-use crate::errors::exception;
+use crate::errors::{exception, in_python, json, named};
 use crate::file::RawFile;
 use crate::given::Given;
 use crate::many::{self, Bounds, FileArg, image_path, inode, range_within};
@@ -39,6 +39,37 @@ impl RawImage {
         py.detach(|| work(session.opened()?))
     }
 
+    /// The same for work that concerns a path, which errors have.
+    fn detached_at<T: Send>(
+        &self,
+        py: Python<'_>,
+        path: &Path,
+        work: impl FnOnce(&Opened) -> PyResult<T> + Send,
+    ) -> PyResult<T> {
+        self.detached(py, work).map_err(|error| named(py, error, Some(path)))
+    }
+
+    fn read_range<'py>(
+        &self,
+        py: Python<'py>,
+        file: &FileArg,
+        bounds: Bounds,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let session = self.session(py)?;
+        let opened = session.opened()?;
+        let (wanted, range) = py.detach(|| {
+            let wanted = file.find(opened)?;
+            opened.check_len(&[wanted]).map_err(|error| exception(&error))?;
+            PyResult::Ok((wanted, range_within(bounds, wanted.len)))
+        })?;
+        let len = usize::try_from(range.end - range.start)
+            .map_err(|_| PyMemoryError::new_err(format!("{} bytes", range.end - range.start)))?;
+        new_bytes::read(py, len, |bytes| {
+            let read = opened.open_id(wanted.id).and_then(|reader| reader.read_at(range.start, bytes));
+            read.map_err(|error| exception(&error.at(format!("{:?}", file.path()))))
+        })
+    }
+
     fn session(&self, py: Python<'_>) -> PyResult<Arc<Session>> {
         self.sessions.current(py)
     }
@@ -50,7 +81,10 @@ impl RawImage {
     #[new]
     fn new(py: Python<'_>, place: &Bound<'_, PyAny>, given: &Bound<'_, PyDict>) -> PyResult<Self> {
         let options = Given(given).open_options()?;
-        let sessions = Sessions::open(py, Place::of(place)?, options)?;
+        let place = Place::of(place)?;
+        let path = place.path().map(Path::to_owned);
+        let sessions =
+            Sessions::open(py, place, options).map_err(|error| named(py, error, path.as_deref()))?;
         Ok(RawImage { sessions: Arc::new(sessions) })
     }
 
@@ -68,31 +102,32 @@ impl RawImage {
     }
 
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.detached(py, |opened| Ok(opened.warnings()))
+        self.detached(py, |opened| Ok(opened.warnings().iter().map(|text| in_python(text)).collect()))
     }
 
     /// Statistics of reading, as a JSON object.
     fn counters(&self, py: Python<'_>) -> PyResult<String> {
-        self.detached(py, |opened| Ok(serde_json::to_string(&opened.counters()).unwrap_or_default()))
+        self.detached(py, |opened| json(&opened.counters()))
     }
 
     fn stat(&self, py: Python<'_>, path: PathBuf, follow: bool) -> PyResult<Entry> {
-        self.detached(py, |opened| {
+        self.detached_at(py, &path, |opened| {
             let image_path = image_path(&path)?;
             let id = inode(opened, &path, follow)?;
             let inode = opened.volume().inode(id).map_err(|error| exception(&error))?;
-            Ok(Entry::new(image_path.as_bytes().to_vec(), id, inode))
+            Ok(Entry::new(image_path.as_bytes().to_vec(), id, &inode))
         })
     }
 
     fn readlink<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
-        let target = self
-            .detached(py, |opened| opened.link_at(image_path(&path)?).map_err(|error| exception(&error)))?;
+        let target = self.detached_at(py, &path, |opened| {
+            opened.link_at(image_path(&path)?).map_err(|error| exception(&error))
+        })?;
         Ok(OsString::from_vec(target).into_pyobject(py)?.into_any())
     }
 
     fn xattrs<'py>(&self, py: Python<'py>, path: PathBuf, follow: bool) -> PyResult<Bound<'py, PyDict>> {
-        let xattrs = self.detached(py, |opened| {
+        let xattrs = self.detached_at(py, &path, |opened| {
             let id = inode(opened, &path, follow)?;
             opened.volume().xattrs(id).map_err(|error| exception(&error))
         })?;
@@ -106,7 +141,7 @@ impl RawImage {
     /// Lists a directory.
     fn scandir<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyList>> {
         let signals = Signals::new();
-        let entries = self.detached(py, |opened| {
+        let entries = self.detached_at(py, &path, |opened| {
             let at = image_path(&path)?.as_bytes().to_vec();
             directory(opened, &path).and_then(|id| list(opened, id, &at, &signals))
         })?;
@@ -116,7 +151,7 @@ impl RawImage {
     /// Lists everything below a directory, down to `depth` levels.
     fn find<'py>(&self, py: Python<'py>, path: PathBuf, depth: usize) -> PyResult<Bound<'py, PyList>> {
         let signals = Signals::new();
-        let entries = self.detached(py, |opened| find(opened, &path, depth, &signals))?;
+        let entries = self.detached_at(py, &path, |opened| find(opened, &path, depth, &signals))?;
         as_list(py, entries)
     }
 
@@ -129,7 +164,7 @@ impl RawImage {
         endings: Option<Vec<PathBuf>>,
     ) -> PyResult<[Bound<'py, PyBytes>; 4]> {
         let signals = Signals::new();
-        let columns = self.detached(py, |opened| {
+        let columns = self.detached_at(py, &path, |opened| {
             let mut found = find(opened, &path, usize::MAX, &signals)?;
             let ends = |path: &[u8]| match &endings {
                 Some(endings) => endings.iter().any(|ending| path.ends_with(ending.as_os_str().as_bytes())),
@@ -152,19 +187,7 @@ impl RawImage {
     }
 
     fn read<'py>(&self, py: Python<'py>, file: FileArg, bounds: Bounds) -> PyResult<Bound<'py, PyBytes>> {
-        let session = self.session(py)?;
-        let opened = session.opened()?;
-        let (wanted, range) = py.detach(|| {
-            let wanted = file.find(opened)?;
-            opened.check_len(&[wanted]).map_err(|error| exception(&error))?;
-            PyResult::Ok((wanted, range_within(bounds, wanted.len)))
-        })?;
-        let len = usize::try_from(range.end - range.start)
-            .map_err(|_| PyMemoryError::new_err(format!("{} bytes", range.end - range.start)))?;
-        new_bytes::read(py, len, |bytes| {
-            let read = opened.open_id(wanted.id).and_then(|reader| reader.read_at(range.start, bytes));
-            read.map_err(|error| exception(&error.at(format!("{:?}", file.path()))))
-        })
+        self.read_range(py, &file, bounds).map_err(|error| named(py, error, Some(file.path())))
     }
 
     /// Reads whole files, or a range of each.
@@ -198,7 +221,7 @@ impl RawImage {
     }
 
     fn open(&self, py: Python<'_>, file: FileArg) -> PyResult<RawFile> {
-        RawFile::open(py, &self.sessions, &file)
+        RawFile::open(py, &self.sessions, &file).map_err(|error| named(py, error, Some(file.path())))
     }
 }
 
@@ -274,7 +297,7 @@ fn list(opened: &Opened, dir: InodeId, at: &[u8], signals: &Signals) -> PyResult
             Err(error) => fault = Some(error),
             Ok(inode) => {
                 let slash: &[u8] = if at.is_empty() { b"" } else { b"/" };
-                entries.push(Entry::new([at, slash, &entry.name[..]].concat(), entry.id, inode));
+                entries.push(Entry::new([at, slash, &entry.name[..]].concat(), entry.id, &inode));
             }
         }
         if fault.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

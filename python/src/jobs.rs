@@ -1,17 +1,18 @@
 //! Merging, checking, and digests.
 
-use crate::errors::exception;
+use crate::errors::{exception, json, named, named_in_message};
 use crate::given::{Given, wrong};
 use crate::many::image_path;
 use crate::pack::word;
 use crate::watch::watched;
-use packfs::check::Findings;
+use packfs::check::{ContentReport, Findings};
 use packfs::integrity::{DigestFacts, digest_tree};
 use packfs::source::Shape;
-use packfs::{DataPlace, OnConflict, OpenOptions, Progress, Result, Source};
+use packfs::{DataPlace, Finding, OnConflict, Source};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::path::{Path, PathBuf};
+use serde::Serialize;
+use std::path::PathBuf;
 
 /// Merges images into `output`; returns the report as a JSON object.
 #[pyfunction]
@@ -23,6 +24,7 @@ pub fn merge(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let given = Given(given);
+    let paths: Vec<PathBuf> = images.iter().chain([&output]).cloned().collect();
     let mut merge = packfs::merge(images, output).limits(given.limits()?);
     if let Some(at) = given.dict("at")? {
         for (prefix, image) in at.iter() {
@@ -50,8 +52,19 @@ pub fn merge(
     if given.or_default("sync")? {
         merge = merge.sync();
     }
-    let merged = watched(py, progress, |watcher| merge.run_with(watcher))?;
-    Ok(serde_json::to_string(&merged).unwrap_or_default())
+    let merged = watched(py, progress, |watcher| merge.run_with(watcher));
+    json(&merged.map_err(|error| named_in_message(py, error, paths.iter().map(PathBuf::as_path)))?)
+}
+
+/// Report of a check.
+#[derive(Serialize)]
+struct Checked<'a> {
+    sound: bool,
+    errors: u64,
+    findings: &'a [Finding],
+    findings_left_out: u64,
+    #[serde(flatten)]
+    content: Option<ContentReport>,
 }
 
 /// Checks an image, with `data` all of its contents; returns the report as a JSON object.
@@ -65,31 +78,20 @@ pub fn check(
 ) -> PyResult<String> {
     // Wrong checksums are among the findings.
     let options = Given(given).open_options()?.ignore_checksum();
-    let report = watched(py, progress, |watcher| checked(&image, &options, data, watcher))?;
-    Ok(report.to_string())
-}
-
-fn checked(
-    image: &Path,
-    options: &OpenOptions,
-    data: bool,
-    watcher: &dyn Progress,
-) -> Result<serde_json::Value> {
-    let opened = options.open(image)?;
-    let mut found = Findings::default();
-    let content = opened.check(data, watcher, &mut found)?;
-    let mut report = serde_json::json!({
-        "sound": found.is_sound(),
-        "errors": found.errors,
-        "findings": found.findings,
-        "findings_left_out": found.left_out,
+    let outcome = watched(py, progress, |watcher| {
+        let opened = options.open(&image)?;
+        let mut found = Findings::default();
+        let content = opened.check(data, watcher, &mut found)?;
+        Ok((found, content))
     });
-    if let (Some(report), Ok(serde_json::Value::Object(content))) =
-        (report.as_object_mut(), serde_json::to_value(content))
-    {
-        report.extend(content);
-    }
-    Ok(report)
+    let (found, content) = outcome.map_err(|error| named(py, error, Some(&image)))?;
+    json(&Checked {
+        sound: found.is_sound(),
+        errors: found.errors,
+        findings: &found.findings,
+        findings_left_out: found.left_out,
+        content,
+    })
 }
 
 /// Returns the digest of a tree. `facts` are the names of the attributes that it covers.
@@ -104,12 +106,13 @@ pub fn digest(
     let options = Given(given).open_options()?;
     let jobs = Given(given).or_default("jobs")?;
     let facts = facts.map_or(Ok(DigestFacts::default()), |names| covered(&names))?;
-    watched(py, progress, |watcher| {
+    let digest = watched(py, progress, |watcher| {
         let source = Source::detect_for(&source, &options)?;
         let loaded = source.load_with(&options, &Shape::default(), watcher)?;
         let digests = digest_tree(&loaded.tree, &*loaded.contents, facts, jobs, watcher)?;
         Ok(digests.root().to_string())
-    })
+    });
+    digest.map_err(|error| named(py, error, Some(&source)))
 }
 
 fn covered(names: &[String]) -> PyResult<DigestFacts> {

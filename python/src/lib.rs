@@ -5,6 +5,7 @@
 //! Python file object.
 #![deny(unsafe_code)]
 
+mod composefs;
 mod entry;
 mod errors;
 mod file;
@@ -24,6 +25,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _packfs {
     #[pymodule_export]
+    use crate::composefs::composefs;
+    #[pymodule_export]
     use crate::entry::Entry;
     #[pymodule_export]
     use crate::errors::{CorruptImage, Error, LimitExceeded, UnsupportedImage};
@@ -35,4 +38,8 @@ mod _packfs {
     use crate::jobs::{check, digest, merge};
     #[pymodule_export]
     use crate::pack::pack;
+
+    /// Version of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
 }

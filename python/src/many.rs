@@ -1,6 +1,6 @@
 //! Ranges of many files at once, as lists of Python objects.
 
-use crate::errors::exception;
+use crate::errors::{exception, named};
 use crate::new_bytes::filled;
 use crate::session::Session;
 use crate::watch::Signals;
@@ -140,6 +140,7 @@ pub fn read<'py>(
     })?;
     let (mut ranges, mut errors) = (Vec::with_capacity(files.len()), Vec::with_capacity(files.len()));
     for (index, found) in found.into_iter().enumerate() {
+        let found = found.map_err(|error| named(py, error, Some(files[index].path())));
         let (range, error) = match found {
             Ok(file) => {
                 let bounds = bounds.get(index).copied().unwrap_or_default();
@@ -160,7 +161,8 @@ pub fn read<'py>(
         filled(py, lens.into_iter(), |targets| opened.read_ranges(&ranges, targets, &signals))?;
     let failed = outcome.map_err(|error| signals.exception(&error))?;
     for (index, error) in failed {
-        let error = exception(&error.at(format!("{:?}", files[index].path())));
+        let path = files[index].path();
+        let error = named(py, exception(&error.at(format!("{path:?}"))), Some(path));
         if !keeps_errors {
             return Err(error);
         }

@@ -1,5 +1,6 @@
 //! Packing: the options of the library as keyword arguments.
 
+use crate::errors::{json, named_in_message};
 use crate::given::{Given, wrong};
 use crate::many::image_path;
 use crate::watch::watched;
@@ -25,8 +26,10 @@ pub fn pack(
 ) -> PyResult<String> {
     let options = options(&Given(given))?;
     let pack = sourced(source, &output)?.options(options);
-    let report = watched(py, progress, |watcher| pack.run_with(watcher))?;
-    Ok(serde_json::to_string(&report).unwrap_or_default())
+    let report = watched(py, progress, |watcher| pack.run_with(watcher));
+    let named = source.extract::<PathBuf>().ok();
+    let paths = named.iter().chain([&output]).map(PathBuf::as_path);
+    json(&report.map_err(|error| named_in_message(py, error, paths))?)
 }
 
 fn sourced(source: &Bound<'_, PyAny>, output: &PathBuf) -> PyResult<Pack> {
@@ -53,10 +56,6 @@ fn sourced(source: &Bound<'_, PyAny>, output: &PathBuf) -> PyResult<Pack> {
 
 fn options(given: &Given<'_, '_>) -> PyResult<PackOptions> {
     let defaults = PackOptions::default();
-    let source = match given.dict("source_options")? {
-        Some(source) => Given(&source).open_options()?,
-        None => defaults.source,
-    };
     let min_gain = given.get::<u8>("min_gain")?.map(|percent| {
         Gain::percent(percent).ok_or_else(|| wrong("min_gain", &format!("{percent}; 0 to 49 are allowed")))
     });
@@ -68,7 +67,7 @@ fn options(given: &Given<'_, '_>) -> PyResult<PackOptions> {
         options: format_options(given)?,
         made_at: made_at(given)?,
         shape: shape(given)?,
-        source,
+        source: given.source_options()?,
         limits: given.limits()?,
         order: given.get("order")?.map(|order: String| self::order(&order)).transpose()?,
         order_file: given.get("order_file")?,
@@ -156,7 +155,7 @@ fn time(given: &Given<'_, '_>, name: &str) -> PyResult<Option<Timestamp>> {
     Ok(Some(Timestamp { seconds: seconds as i64, nanos: (((time - seconds) * 1e9) as u32).min(999_999_999) }))
 }
 
-fn shape(given: &Given<'_, '_>) -> PyResult<Shape> {
+pub fn shape(given: &Given<'_, '_>) -> PyResult<Shape> {
     let path = |name| -> PyResult<ImagePath> {
         given.get::<PathBuf>(name)?.map_or(Ok(ImagePath::root()), |path| image_path(&path))
     };

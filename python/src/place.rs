@@ -5,7 +5,7 @@ use packfs::{Error, Image, OpenOptions, Result, url_scheme};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most bytes requested of a file object at a time.
@@ -34,18 +34,35 @@ impl Place {
         Ok(Place::Path(path))
     }
 
-    /// Opens the bytes at the place.
-    pub fn open(&self, py: Python<'_>, options: &OpenOptions) -> PyResult<Arc<dyn Image>> {
+    /// Returns the path, if it is one.
+    pub fn path(&self) -> Option<&Path> {
         match self {
-            Place::Path(path) => py.detach(|| options.bytes_at(path)).map_err(|error| exception(&error)),
-            Place::Object(object) => Ok(Arc::new(ObjectImage::new(object.bind(py))?)),
+            Place::Path(path) => Some(path),
+            Place::Object(_) => None,
+        }
+    }
+
+    /// Opens the bytes at the place. `None` for what is opened by its name: layers of an OCI image
+    /// are several files.
+    pub fn open(&self, py: Python<'_>, options: &OpenOptions) -> PyResult<Option<Arc<dyn Image>>> {
+        match self {
+            Place::Path(path) if is_oci(path) => Ok(None),
+            Place::Path(path) => {
+                py.detach(|| options.bytes_at(path)).map(Some).map_err(|error| exception(&error))
+            }
+            Place::Object(object) => Ok(Some(Arc::new(ObjectImage::new(object.bind(py))?))),
         }
     }
 
     /// True if opened bytes serve the child of a fork, too: reading a local file takes no locks.
     pub fn survives_fork(&self) -> bool {
-        matches!(self, Place::Path(path) if url_scheme(path).is_none())
+        matches!(self, Place::Path(path) if url_scheme(path).is_none() && !is_oci(path))
     }
+}
+
+/// True for the name of an OCI image, and for a directory, which holds one or nothing.
+fn is_oci(path: &Path) -> bool {
+    packfs::oci_scheme(path).is_some() || path.is_dir()
 }
 
 /// An image in a file object. Threads wait for each other.

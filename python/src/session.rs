@@ -46,13 +46,22 @@ impl<T: Send> Drop for Held<T> {
 
 /// An image as one process has opened it.
 pub struct Session {
-    bytes: Arc<dyn Image>,
+    bytes: Option<Arc<dyn Image>>,
     opened: Held<Opened>,
 }
 
 impl Session {
-    fn open(py: Python<'_>, bytes: Arc<dyn Image>, options: &OpenOptions) -> PyResult<Arc<Self>> {
-        let opened = py.detach(|| options.open_image(Arc::clone(&bytes)));
+    fn open(
+        py: Python<'_>,
+        place: &Place,
+        bytes: Option<Arc<dyn Image>>,
+        options: &OpenOptions,
+    ) -> PyResult<Arc<Self>> {
+        let opened = match (&bytes, place.path()) {
+            (None, Some(path)) => py.detach(|| options.open(path)),
+            (Some(bytes), _) => py.detach(|| options.open_image(Arc::clone(bytes))),
+            (None, None) => return Err(closed()),
+        };
         let opened = Held::new(opened.map_err(|error| exception(&error))?);
         Ok(Arc::new(Session { bytes, opened }))
     }
@@ -74,7 +83,7 @@ pub struct Sessions {
 impl Sessions {
     /// Opens an image.
     pub fn open(py: Python<'_>, place: Place, options: OpenOptions) -> PyResult<Self> {
-        let session = Session::open(py, place.open(py, &options)?, &options)?;
+        let session = Session::open(py, &place, place.open(py, &options)?, &options)?;
         Ok(Sessions { place, options, current: ArcSwapOption::from(Some(session)) })
     }
 
@@ -87,10 +96,10 @@ impl Sessions {
             return Ok(session);
         }
         let bytes = match self.place.survives_fork() {
-            true => Arc::clone(&session.bytes),
+            true => session.bytes.clone(),
             false => self.place.open(py, &self.options)?,
         };
-        let fresh = Session::open(py, bytes, &self.options)?;
+        let fresh = Session::open(py, &self.place, bytes, &self.options)?;
         self.current.store(Some(Arc::clone(&fresh)));
         Ok(fresh)
     }

@@ -1,7 +1,7 @@
 //! Signals and progress while the library works: Ctrl-C stops it, and callbacks run on the thread
 //! that called.
 
-use crate::errors::exception;
+use crate::errors::{exception, in_python};
 use packfs::{Error, Progress, Stage};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
@@ -103,7 +103,7 @@ impl Figures {
         Python::attach(|py| {
             py.check_signals()?;
             for message in std::mem::take(&mut *lock(&self.warnings)) {
-                let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
+                let message = CString::new(in_python(&message).replace('\0', "\\0"))?;
                 PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 2)?;
             }
             let stage = *lock(&self.stage);

@@ -2,6 +2,7 @@
 
 import http.server
 import pickle
+import socket
 import threading
 
 import packfs
@@ -55,3 +56,31 @@ def test_fsspec_reads_images_at_urls(server):
     fs = fsspec.filesystem("packfs", fo=server, open_options={"disk_cache": 0})
     assert fs.cat_file("docs/hello.txt") == b"hello\nworld\n"
 
+
+class Refusing(http.server.BaseHTTPRequestHandler):
+    """A server that answers with the status that the path is."""
+
+    def do_GET(self):
+        self.send_response(int(self.path[1:]))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_answers_and_missing_servers_are_exceptions_of_python():
+    served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=served.serve_forever, daemon=True).start()
+    for status, exception in {404: FileNotFoundError, 403: PermissionError, 401: PermissionError}.items():
+        url = f"http://127.0.0.1:{served.server_port}/{status}"
+        for call in [packfs.open, packfs.check, packfs.digest]:
+            with pytest.raises(exception) as caught:
+                call(url, disk_cache=0)
+            assert caught.value.filename == url
+    served.shutdown()
+    served.server_close()
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        with pytest.raises(ConnectionRefusedError):
+            packfs.open(f"http://127.0.0.1:{closed.getsockname()[1]}/x.img", disk_cache=0)

@@ -14,8 +14,8 @@ use crate::{metadata, shell, workspace};
 pub const HELP: &str = "\
 Usage: cargo xtask mutate [KIND] [OPTIONS]
 
-  KIND                squashfs squashfs-legacy erofs composefs cramfs iso9660 romfs ext4
-                      btrfs xfs containers disks recovery verity shards [all]
+  KIND                squashfs squashfs-legacy erofs composefs cramfs iso9660 romfs udf
+                      ext4 btrfs xfs containers disks recovery verity shards [all]
   --images N          mutated images for each format [100000]
   --seed N            seed of the mutations [1]
   --minutes N         stop after N minutes for each format; the same command continues
@@ -30,7 +30,7 @@ signals, runs above 10 s or 512 MiB, files written outside the target, and image
 but cannot be read. Findings are kept in target/mutated.";
 
 /// Kinds of mutated inputs: images, integrity data of images, and packed shards with their plan.
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 16] = [
     "squashfs",
     "squashfs-legacy",
     "erofs",
@@ -38,6 +38,7 @@ const KINDS: [&str; 15] = [
     "cramfs",
     "iso9660",
     "romfs",
+    "udf",
     "ext4",
     "xfs",
     "btrfs",

@@ -7,9 +7,10 @@ use crate::failure::{Failure, Result};
 use crate::{args, dist, shell, workspace};
 
 pub const HELP: &str = "\
-Usage: cargo xtask python [--wheel [--target TARGET]] [--python PROGRAM] [--with PACKAGES]
+Usage: cargo xtask python [--wheel [--target TARGET] [--no-program]] [--python PROGRAM] [--with PACKAGES]
 
   --wheel           build an optimized wheel, with the program packfs in it, and run no tests
+  --no-program      leave the program out of the wheel, which takes less time to build
   --target TARGET   build it by zig for other machines: x86_64-unknown-linux-gnu (glibc 2.17 and
                     newer), x86_64-unknown-linux-musl, or the same of aarch64
   --python PROGRAM  Python 3.11 or newer with the module venv (default: python3)
@@ -30,9 +31,10 @@ const PROBE: &str = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3
 
 pub fn run(mut args: args::Args) -> Result<()> {
     let is_wheel = args.switch("--wheel");
+    let has_program = !args.switch("--no-program");
     let target = args.option("--target")?;
-    if target.is_some() && !is_wheel {
-        return Err(Failure::usage("--target needs --wheel"));
+    if (target.is_some() || !has_program) && !is_wheel {
+        return Err(Failure::usage("--target and --no-program need --wheel"));
     }
     let python = args.option("--python")?.unwrap_or_else(|| "python3".to_owned());
     let with = args.option("--with")?.unwrap_or_default();
@@ -43,8 +45,8 @@ pub fn run(mut args: args::Args) -> Result<()> {
     };
     if is_wheel {
         let wheel = match target {
-            Some(target) => venv.build_wheel_for(&target)?,
-            None => venv.build_wheel(true)?,
+            Some(target) => venv.build_wheel_for(&target, has_program)?,
+            None => venv.build_wheel(true, has_program)?,
         };
         println!("{}", wheel.display());
         return Ok(());
@@ -91,12 +93,16 @@ impl Venv {
         self.folder.join("bin").join(name)
     }
 
-    /// Builds a wheel; an optimized one holds the program packfs, any other one if it was built
-    /// before.
-    fn build_wheel(&self, is_optimized: bool) -> Result<PathBuf> {
+    /// Builds a wheel. If it is to have the program packfs, an optimized one holds it, any other
+    /// one if it was built before.
+    fn build_wheel(&self, is_optimized: bool, has_program: bool) -> Result<PathBuf> {
         let target = workspace::target();
         let before = Some(target.join("debug/packfs")).filter(|program| program.is_file());
-        let program = if is_optimized { Some(dist::program_of_machine()?) } else { before };
+        let program = match (has_program, is_optimized) {
+            (false, _) => None,
+            (true, true) => Some(dist::program_of_machine()?),
+            (true, false) => before,
+        };
         let wheels = target.join("python/wheels");
         let mut maturin = self.maturin(program.as_deref(), &wheels)?;
         maturin.args(["--profile", if is_optimized { "release" } else { "dev" }]);
@@ -109,12 +115,13 @@ impl Venv {
     }
 
     /// Builds an optimized wheel for other machines, with a static program.
-    fn build_wheel_for(&self, target: &str) -> Result<PathBuf> {
+    fn build_wheel_for(&self, target: &str, has_program: bool) -> Result<PathBuf> {
         let arch = target.split('-').next().unwrap_or_default();
-        let program = dist::program(&format!("{arch}-unknown-linux-musl"))?;
+        let program =
+            has_program.then(|| dist::program(&format!("{arch}-unknown-linux-musl"))).transpose()?;
         dist::fetch_library(target)?;
         let wheels = workspace::target().join("python").join(target);
-        let mut maturin = self.maturin(Some(&program), &wheels)?;
+        let mut maturin = self.maturin(program.as_deref(), &wheels)?;
         maturin.args(["--profile", "release", "--zig", "--target", target, "--compatibility"]);
         maturin.arg(if target.ends_with("-musl") { "musllinux_1_2" } else { "manylinux2014" });
         // Debug information and symbols would make half of the wheel.
@@ -143,7 +150,7 @@ impl Venv {
     }
 
     fn test(&self) -> Result<()> {
-        let wheel = self.build_wheel(false)?;
+        let wheel = self.build_wheel(false, true)?;
         let mut install = Command::new(self.program("python"));
         install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
         install.args(["--force-reinstall", "--no-deps"]).arg(&wheel);

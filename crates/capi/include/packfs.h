@@ -41,6 +41,12 @@
 #define PACKFS_IGNORE_CHECKSUM 4
 
 /**
+ * Flag of packfs_open_options: ext3, ext4, XFS, and btrfs are read as they are on disk, without
+ * the changes in their journals and logs.
+ */
+#define PACKFS_NO_JOURNAL 8
+
+/**
  * Size of the names of directory entries, with the NUL that ends them.
  */
 #define PACKFS_NAME_SIZE 256
@@ -92,7 +98,7 @@ typedef struct {
      */
     uint32_t threads;
     /**
-     * PACKFS_IGNORE_CHECKSUM, or 0.
+     * PACKFS_IGNORE_CHECKSUM and PACKFS_NO_JOURNAL, or 0.
      */
     uint32_t flags;
     /**
@@ -100,6 +106,14 @@ typedef struct {
      * the only one.
      */
     const char *part;
+    /**
+     * Paths of further files with data of the image, with NULL behind the last; NULL: none.
+     */
+    const char *const *devices;
+    /**
+     * "mbr" or "gpt", the table of a disk to read; NULL: the one that Linux reads.
+     */
+    const char *partition_table;
 } packfs_open_options;
 
 /**

@@ -1,16 +1,18 @@
 //! Functions of the header, in its order.
 #![allow(unsafe_code)]
 
-use crate::error::{Failure, answer, last, status};
+use crate::error::{Failure, answer, c_text, last, status};
 use crate::handles::{Dir, File, Image};
 use crate::held::Held;
-use crate::pointers::{check, copy, handle, memory, options, requests, taken_back, text, write};
+use crate::pointers::{
+    check, copy, handle, memory, option, options, requests, taken_back, text, texts, write,
+};
 use crate::session::{Options, Part, Session};
 use crate::types::{
     DirEntry, Metadata, OnEntry, OnFinding, OpenOptions, PACKFS_DIGEST_SIZE, PACKFS_NAME_SIZE, ReadRequest,
 };
 use packfs::Severity;
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 /// Returns the version of the library, such as "0.1.0"; valid forever.
 #[unsafe(no_mangle)]
@@ -46,14 +48,15 @@ pub unsafe extern "C" fn packfs_open(
         unsafe {
             let place = text(place, "place")?;
             let given = self::options(options)?;
-            let part = if given.part.is_null() { None } else { Some(text(given.part, "options: part")?) };
             let options = Options {
                 offset: given.offset,
                 length: given.length,
                 cache_bytes: given.cache_bytes,
                 threads: given.threads,
                 flags: given.flags,
-                part,
+                part: option(given.part, "options: part")?,
+                devices: texts(given.devices, "options: devices")?,
+                partition_table: option(given.partition_table, "options: partition_table")?,
             };
             give(image, "image", || Ok(Image(Held::new(Session::open(place, &options)?))))
         }
@@ -362,8 +365,8 @@ pub unsafe extern "C" fn packfs_check(
                 Severity::Warning => 1,
                 Severity::Error => 2,
             };
-            let [place, fault] = [&finding.place, &finding.fault]
-                .map(|text| CString::new(text.replace('\0', "\\0")).unwrap_or_default());
+            let [place, fault] =
+                [&finding.place, &finding.fault].map(|text| c_text(&crate::words::in_c(text)));
             // SAFETY: a function of this type, by the type of the argument; the texts outlive the
             // call.
             unsafe { on_finding(context, severity, place.as_ptr(), fault.as_ptr()) };

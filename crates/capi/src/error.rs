@@ -1,7 +1,9 @@
 //! Results of calls: numbers, and the message of each thread's last failure.
 
+use crate::words::{in_c, worded};
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::num::NonZeroU8;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Wrong argument, from `asm-generic/errno-base.h`.
@@ -44,8 +46,7 @@ impl Failure {
     /// Makes it the last failure of the thread.
     fn keep(self) -> i64 {
         let result = self.result();
-        // A NUL cannot be part of a message in C.
-        let message = CString::new(self.message.replace('\0', "\\0")).unwrap_or_default();
+        let message = c_text(&self.message);
         // A thread that ends has no message any more.
         let _ = LAST.try_with(|last| *last.borrow_mut() = (self.number, message));
         result
@@ -55,9 +56,16 @@ impl Failure {
 /// Messages have the hints as further lines.
 impl From<packfs::Error> for Failure {
     fn from(error: packfs::Error) -> Self {
-        let hints = error.hints().iter().map(|hint| format!("\nhint: {hint}"));
-        Failure::new(error.errno(), error.to_string() + &hints.collect::<String>())
+        let hints =
+            error.hints().iter().filter_map(|hint| worded(hint)).map(|hint| format!("\nhint: {hint}"));
+        Failure::new(error.errno(), in_c(&error.to_string()) + &hints.collect::<String>())
     }
+}
+
+/// Returns a text with the NUL that ends it in C; one within it, which would end it, becomes `\0`.
+pub fn c_text(text: &str) -> CString {
+    let bytes = text.replace('\0', "\\0").into_bytes().into_iter();
+    CString::from(bytes.filter_map(NonZeroU8::new).collect::<Vec<_>>())
 }
 
 pub type Result<T> = std::result::Result<T, Failure>;

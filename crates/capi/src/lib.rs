@@ -12,3 +12,4 @@ mod held;
 mod pointers;
 mod session;
 mod types;
+mod words;

@@ -53,6 +53,34 @@ pub unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a [u8]> {
     Ok(unsafe { CStr::from_ptr(pointer) }.to_bytes())
 }
 
+/// Returns the text of an option; null is none.
+///
+/// # Safety
+/// As [`text`].
+pub unsafe fn option<'a>(pointer: *const c_char, name: &str) -> Result<Option<&'a [u8]>> {
+    // SAFETY: the contract is the same.
+    (!pointer.is_null()).then(|| unsafe { text(pointer, name) }).transpose()
+}
+
+/// Returns texts up to a null pointer; a null array has none.
+///
+/// # Safety
+/// The pointer is null, or to pointers up to a null one, each as [`text`] wants it.
+pub unsafe fn texts<'a>(pointer: *const *const c_char, name: &str) -> Result<Vec<&'a [u8]>> {
+    let mut found = Vec::new();
+    if pointer.is_null() {
+        return Ok(found);
+    }
+    check(pointer, name)?;
+    // SAFETY: not null, aligned, and a null pointer is the last, by the contract.
+    unsafe {
+        while let Some(text) = option(*pointer.add(found.len()), name)? {
+            found.push(text);
+        }
+    }
+    Ok(found)
+}
+
 /// Writes a result to where the caller wants it.
 ///
 /// # Safety
@@ -120,6 +148,8 @@ pub unsafe fn options(pointer: *const OpenOptions) -> Result<OpenOptions> {
         threads: 0,
         flags: 0,
         part: std::ptr::null(),
+        devices: std::ptr::null(),
+        partition_table: std::ptr::null(),
     };
     if pointer.is_null() {
         return Ok(options);
@@ -128,14 +158,18 @@ pub unsafe fn options(pointer: *const OpenOptions) -> Result<OpenOptions> {
     const { assert!(offset_of!(OpenOptions, size) == 0) }
     // SAFETY: the first field is there in every version, by the contract.
     let size = unsafe { pointer.cast::<usize>().read() };
-    let known = size_of::<OpenOptions>();
-    if !(known..=OPTIONS_SIZE_MAX).contains(&size) {
-        let message = format!("options: size is {size}, {known} to {OPTIONS_SIZE_MAX} are allowed");
+    // Of the first version, which ended there.
+    let first = offset_of!(OpenOptions, devices);
+    if !(first..=OPTIONS_SIZE_MAX).contains(&size) {
+        let message = format!("options: size is {size}, {first} to {OPTIONS_SIZE_MAX} are allowed");
         return Err(Failure::argument(message));
     }
-    // SAFETY: so many bytes are there, by the contract, and the known ones make up the fields.
+    let known = size.min(size_of::<OpenOptions>());
+    // SAFETY: so many bytes are there, by the contract, and the known ones make up the first
+    // fields, each of which may hold any value; the others keep their defaults.
     let further = unsafe {
-        options = pointer.read();
+        let fields = (&raw mut options).cast::<u8>();
+        std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), fields, known);
         std::slice::from_raw_parts(pointer.cast::<u8>().add(known), size - known)
     };
     if further.iter().any(|&byte| byte != 0) {

@@ -1,7 +1,8 @@
 //! An opened image, and what the functions do with it, in safe code.
 
-use crate::error::{ENODATA, Failure, Result};
-use crate::types::{Metadata, PACKFS_CHECK_DATA, PACKFS_IGNORE_CHECKSUM, PACKFS_NOFOLLOW};
+use crate::error::{ENODATA, Failure, Result, c_text};
+use crate::types::{Metadata, PACKFS_CHECK_DATA, PACKFS_IGNORE_CHECKSUM, PACKFS_NO_JOURNAL, PACKFS_NOFOLLOW};
+use crate::words::in_c;
 use packfs::check::Findings;
 use packfs::integrity::{DigestFacts, digest_tree};
 use packfs::read::{FileRange, spread};
@@ -29,11 +30,13 @@ pub struct Options<'a> {
     pub threads: u32,
     pub flags: u32,
     pub part: Option<&'a [u8]>,
+    pub devices: Vec<&'a [u8]>,
+    pub partition_table: Option<&'a [u8]>,
 }
 
 impl Options<'_> {
     fn of_library(&self) -> Result<OpenOptions> {
-        refuse_flags(self.flags, PACKFS_IGNORE_CHECKSUM)?;
+        refuse_flags(self.flags, PACKFS_IGNORE_CHECKSUM | PACKFS_NO_JOURNAL)?;
         let threads = usize::try_from(self.threads).unwrap_or(usize::MAX);
         let mut options = OpenOptions::new().offset(self.offset).jobs(threads);
         if self.length > 0 {
@@ -43,14 +46,26 @@ impl Options<'_> {
             options = options.cache_bytes(self.cache_bytes);
         }
         if let Some(part) = self.part {
-            let part = str::from_utf8(part).map_err(|_| Failure::argument("options: part is not UTF-8"))?;
-            options = options.part(part);
+            options = options.part(utf8(part, "part")?);
+        }
+        if let Some(table) = self.partition_table {
+            options = options.partition_table(utf8(table, "partition_table")?.parse()?);
+        }
+        for device in &self.devices {
+            options = options.device(Path::new(OsStr::from_bytes(device)));
+        }
+        if self.flags & PACKFS_NO_JOURNAL != 0 {
+            options = options.no_journal();
         }
         if self.flags & PACKFS_IGNORE_CHECKSUM != 0 {
             options = options.ignore_checksum();
         }
         Ok(options)
     }
+}
+
+fn utf8<'a>(text: &'a [u8], name: &str) -> Result<&'a str> {
+    str::from_utf8(text).map_err(|_| Failure::argument(format!("options: {name} is not UTF-8")))
 }
 
 fn refuse_flags(flags: u32, allowed: u32) -> Result<()> {
@@ -81,10 +96,9 @@ pub struct Session {
 impl Session {
     pub fn open(place: &[u8], options: &Options<'_>) -> Result<Self> {
         let opened = options.of_library()?.open(Path::new(OsStr::from_bytes(place)))?;
-        let format = CString::new(opened.format().name()).unwrap_or_default();
-        let warnings = opened.warnings().into_iter();
-        let warnings = warnings.map(|warning| CString::new(warning.replace('\0', "\\0")).unwrap_or_default());
-        Ok(Session { format, warnings: warnings.collect(), opened: Arc::new(opened) })
+        let format = c_text(opened.format().name());
+        let warnings = opened.warnings().iter().map(|warning| c_text(&in_c(warning))).collect();
+        Ok(Session { format, warnings, opened: Arc::new(opened) })
     }
 
     pub fn format(&self) -> &CStr {
@@ -152,8 +166,13 @@ impl Session {
                     continue;
                 }
             };
-            // Names hold no NUL.
-            let path = CString::new(walked.path.as_bytes()).unwrap_or_default();
+            let Ok(path) = CString::new(walked.path.as_bytes()) else {
+                fault.get_or_insert(packfs::Error::corrupt(
+                    "image",
+                    format!("a NUL in the path {:?}", walked.path),
+                ));
+                continue;
+            };
             let answer = on_entry(&path, &metadata_of(walked.id, &walked.inode));
             if answer != 0 {
                 return Ok(answer);

@@ -12,6 +12,10 @@ pub const PACKFS_CHECK_DATA: u32 = 2;
 /// as one to be checked.
 pub const PACKFS_IGNORE_CHECKSUM: u32 = 4;
 
+/// Flag of packfs_open_options: ext3, ext4, XFS, and btrfs are read as they are on disk, without
+/// the changes in their journals and logs.
+pub const PACKFS_NO_JOURNAL: u32 = 8;
+
 /// Size of the names of directory entries, with the NUL that ends them.
 pub const PACKFS_NAME_SIZE: usize = 256;
 
@@ -34,11 +38,15 @@ pub struct OpenOptions {
     pub cache_bytes: u64,
     /// Decoding threads; 0: one for each processor.
     pub threads: u32,
-    /// PACKFS_IGNORE_CHECKSUM, or 0.
+    /// PACKFS_IGNORE_CHECKSUM and PACKFS_NO_JOURNAL, or 0.
     pub flags: u32,
     /// Name or number of one of several images in a container, such as a partition of a disk; NULL:
     /// the only one.
     pub part: *const c_char,
+    /// Paths of further files with data of the image, with NULL behind the last; NULL: none.
+    pub devices: *const *const c_char,
+    /// "mbr" or "gpt", the table of a disk to read; NULL: the one that Linux reads.
+    pub partition_table: *const c_char,
 }
 
 /// Metadata of an entry.

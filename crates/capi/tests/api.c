@@ -73,6 +73,22 @@ static void test_arguments(const char *place)
     CHECK(packfs_open(place, &options, &none) == -EINVAL);
     options = (packfs_open_options){.size = sizeof options, .offset = 1};
     CHECK(packfs_open(place, &options, &none) == -EOPNOTSUPP);
+    const char *message;
+    CHECK(packfs_last_error(&message) == EOPNOTSUPP && !strstr(message, "--"));
+    const char *devices[] = {"/nonexistent/device", NULL};
+    options = (packfs_open_options){.size = sizeof options, .flags = PACKFS_NO_JOURNAL};
+    CHECK(packfs_open(place, &options, &none) == -EINVAL && packfs_last_error(&message) == EINVAL);
+    CHECK(strstr(message, "has no journal"));
+    options = (packfs_open_options){.size = sizeof options, .partition_table = "gpt"};
+    CHECK(packfs_open(place, &options, &none) == -EUCLEAN);
+    options.partition_table = "bsd";
+    CHECK(packfs_open(place, &options, &none) == -EINVAL);
+    options = (packfs_open_options){.size = sizeof options, .devices = devices};
+    CHECK(packfs_open(place, &options, &none) < 0);
+    /* The options of the first version, whatever lies behind them. */
+    options.size = offsetof(packfs_open_options, devices);
+    CHECK(packfs_open(place, &options, &none) == 0);
+    packfs_close(none);
     struct {
         packfs_open_options known;
         uint64_t further;

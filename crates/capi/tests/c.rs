@@ -8,6 +8,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+// Its tests are run here: the library itself has no program of tests.
+#[path = "../src/words.rs"]
+mod words;
+
 /// Options of the compiler for every program.
 const STRICT: [&str; 7] = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-D_GNU_SOURCE", "-g"];
 /// Libraries that the static library needs, as packfs.pc names them for `pkg-config --static`.

@@ -8,9 +8,10 @@ use sha2::{Digest, Sha256};
 const EROFS_AT: usize = 1024;
 const EROFS_MAGIC: [u8; 4] = 0xE0F5_E1E2_u32.to_le_bytes();
 
-/// Puts the checksums of an EROFS superblock, of a cramfs image, of the metadata of ext4, and of a
-/// boot catalog of ISO 9660 right; SquashFS has none. The pages of a recovery file get the figures
-/// of the first one, and hashes that fit. Whatever is none of these stays as it is.
+/// Puts the checksums of an EROFS superblock, of a cramfs image, of the metadata of ext4, of
+/// descriptors of UDF, and of a boot catalog of ISO 9660 right; SquashFS has none. The pages of a
+/// recovery file get the figures of the first one, and hashes that fit. Whatever is none of these
+/// stays as it is.
 pub fn repair(image: &mut [u8]) {
     unite_pages(image);
     reseal(image);
@@ -26,6 +27,7 @@ pub(crate) fn reseal(image: &mut [u8]) {
     repair_erofs(image);
     repair_cramfs(image);
     crate::fields::romfs::repair(image);
+    crate::fields::udf::repair(image);
     crate::fields::ext::repair(image);
     crate::fields::xfs::repair(image);
     crate::fields::btrfs::repair(image);

@@ -11,7 +11,7 @@ use packfs_testkit::Random;
 
 /// Kinds of cases: images of a format, images within containers, integrity data of images, or
 /// packed shards with their plan.
-pub const KINDS: [&str; 15] = [
+pub const KINDS: [&str; 16] = [
     "squashfs",
     "squashfs-legacy",
     "erofs",
@@ -19,6 +19,7 @@ pub const KINDS: [&str; 15] = [
     "cramfs",
     "iso9660",
     "romfs",
+    "udf",
     "ext4",
     "xfs",
     "btrfs",
@@ -201,13 +202,18 @@ mod tests {
     }
 
     /// Structures whose figures each kind of image has.
-    const STRUCTURES: [(&str, &str); 14] = [
+    const STRUCTURES: [(&str, &str); 15] = [
         ("squashfs", "superblock, inode, block list, directory index, directory entry, xattr"),
         ("squashfs-legacy", "superblock, inode, block list, directory index, directory entry, owners"),
         ("erofs", "superblock, inode, index, chunk index, directory entry, xattr, xattr prefix"),
         ("cramfs", "superblock, inode, name, block pointer, block length"),
         ("composefs", "superblock, inode, directory entry, xattr"),
         ("romfs", "superblock, header, name"),
+        (
+            "udf",
+            "recognition, anchor, primary volume, partition, logical volume, partition map, integrity, file set, \
+             file entry, allocation, continuation, attributes, identifier, sparing table",
+        ),
         ("ext4", "superblock, descriptor, inode, block field, attributes, node, entry"),
         (
             "xfs",

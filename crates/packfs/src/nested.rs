@@ -3,7 +3,7 @@
 
 use crate::foreign::Foreign;
 use crate::{OpenOptions, Opened};
-use packfs_core::{Error, Image, Result};
+use packfs_core::{Error, ErrorKind, Image, Result};
 use packfs_format::{ExtentFrom, Finding, Format, InnerImage, Severity};
 use packfs_read::FileAsImage;
 use std::collections::VecDeque;
@@ -87,7 +87,7 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         Which::Chosen(names) => names.split('/').collect(),
         _ => VecDeque::new(),
     };
-    let (mut choice, mut path) = (None, Vec::new());
+    let (mut choice, mut path, mut containers) = (None, Vec::new(), Vec::new());
     for _ in 0..DEPTH_MAX {
         let inner_images = opened.volume().inner_images()?;
         // With one image there is no choice: another name is that of an image further inside.
@@ -115,13 +115,19 @@ pub(crate) fn descend(mut opened: Opened, which: &Which, opening: &OpenOptions) 
         }
         let mut layers = opened.layers().to_vec();
         layers.push(Layer { format: opened.format().name(), file: name });
-        opened = opening.open_layer(image, layers)?.in_container(&opened);
+        let inner = opening.open_layer(image, layers)?.in_container(&opened);
+        containers.push(std::mem::replace(&mut opened, inner));
     }
     match chosen.front() {
         Some(wanted) if chosen.len() == 1 && is_one_of_two(&opened, wanted)? => {
             Ok(opened.with_choice(choice))
         }
-        Some(wanted) => Err(no_such_image(&opened, &[], wanted)),
+        Some(wanted) => {
+            // What a damaged container lost may be what was chosen.
+            let errors = containers.iter().map(|container| no_such_image(container, &[], wanted));
+            let damage = errors.into_iter().find(|error| error.kind() == ErrorKind::Corrupt);
+            Err(damage.unwrap_or_else(|| no_such_image(&opened, &[], wanted)))
+        }
         None => Ok(opened.with_choice(choice)),
     }
 }

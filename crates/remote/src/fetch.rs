@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::failure::Failure;
+use crate::no_answer::NoAnswer;
 use crate::object::Object;
 use crate::transport::Headers;
 use crate::version::Version;
@@ -24,7 +25,12 @@ impl Object {
             let read = self.fetch_once(version, from, rest, deadline);
             let (len, outcome) = read?;
             filled = filled.saturating_add(len);
-            outcome.map_err(|words| Failure::Temporary { words, wait: None, has_progressed: len > 0 })
+            outcome.map_err(|NoAnswer { words, errno, .. }| Failure::Temporary {
+                words,
+                wait: None,
+                has_progressed: len > 0,
+                errno,
+            })
         })
     }
 
@@ -43,7 +49,7 @@ impl Object {
         start: u64,
         buf: &mut [u8],
         deadline: Instant,
-    ) -> Result<(usize, Result<(), String>), Failure> {
+    ) -> Result<(usize, Result<(), NoAnswer>), Failure> {
         let wanted = start..start.saturating_add(buf.len() as u64);
         if wanted.is_empty() {
             return Ok((0, Ok(())));
@@ -101,7 +107,7 @@ impl Object {
 
     /// Reads a body into `buf`; returns the number of bytes that came, and the cause if some are
     /// missing.
-    pub(crate) fn read_body(&self, answer: Answer, buf: &mut [u8]) -> (usize, Result<(), String>) {
+    pub(crate) fn read_body(&self, answer: Answer, buf: &mut [u8]) -> (usize, Result<(), NoAnswer>) {
         let mut reader = answer.body.into_with_config().limit(u64::MAX).reader();
         let mut filled = 0;
         let outcome = loop {
@@ -112,11 +118,11 @@ impl Object {
                 break Ok(());
             }
             match reader.read(rest) {
-                Ok(0) => break Err("the answer ends early".into()),
+                Ok(0) => break Err(NoAnswer::passing("the answer ends early")),
                 Ok(len) => filled = filled.saturating_add(len),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 // Errors of the client speak of sockets and limits, not of the URL.
-                Err(error) => break Err(format!("the answer breaks off: {}", error.kind())),
+                Err(error) => break Err(NoAnswer::broken_off(&error)),
             }
         };
         self.counts.received(filled);

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use packfs_core::Error;
+use rustix::io::Errno;
 use rustls::{CertificateError, InvalidMessage};
 use std::io::{self, ErrorKind};
 
@@ -10,6 +11,8 @@ use std::io::{self, ErrorKind};
 pub(crate) struct NoAnswer {
     pub(crate) words: String,
     pub(crate) cause: Cause,
+    /// Number of the system's error, if it was one.
+    pub(crate) errno: Option<Errno>,
 }
 
 /// Prospects of another attempt.
@@ -25,24 +28,37 @@ pub(crate) enum Cause {
 
 impl NoAnswer {
     fn new(words: impl Into<String>, cause: Cause) -> Self {
-        NoAnswer { words: words.into(), cause }
+        NoAnswer { words: words.into(), cause, errno: None }
+    }
+
+    pub(crate) fn passing(words: impl Into<String>) -> Self {
+        NoAnswer::new(words, Cause::Passing)
+    }
+
+    /// The bytes of an answer ended by an error of the client.
+    pub(crate) fn broken_off(error: &io::Error) -> Self {
+        let is_late = error.kind() == ErrorKind::TimedOut;
+        let errno = Errno::from_io_error(error).or(is_late.then_some(Errno::TIMEDOUT));
+        NoAnswer { errno, ..NoAnswer::passing(format!("the answer breaks off: {}", error.kind())) }
     }
 
     /// Puts an error of the client in words. Its own words may contain the URL.
     pub(crate) fn of(error: &ureq::Error) -> Self {
-        let passing = |words: &str| NoAnswer::new(words, Cause::Passing);
         match error {
             ureq::Error::Io(error) => NoAnswer::of_io(error),
-            ureq::Error::Timeout(limit) => passing(&format!("no answer in time ({limit:?})")),
+            ureq::Error::Timeout(limit) => NoAnswer {
+                errno: Some(Errno::TIMEDOUT),
+                ..NoAnswer::passing(format!("no answer in time ({limit:?})"))
+            },
             ureq::Error::HostNotFound => NoAnswer::new("the host is not known", Cause::Unreached),
             ureq::Error::ConnectionFailed => NoAnswer::new("no connection", Cause::Unreached),
             ureq::Error::Rustls(error) => NoAnswer::of_tls(error),
-            ureq::Error::Tls(what) => passing(&format!("TLS: {what}")),
+            ureq::Error::Tls(what) => NoAnswer::passing(format!("TLS: {what}")),
             ureq::Error::ConnectProxyFailed(_) => {
                 NoAnswer::new("the proxy refuses the connection", Cause::Unreached)
             }
-            ureq::Error::BadUri(_) => passing("the URL is wrong"),
-            _ => passing("the answer is no HTTP"),
+            ureq::Error::BadUri(_) => NoAnswer::passing("the URL is wrong"),
+            _ => NoAnswer::passing("the answer is no HTTP"),
         }
     }
 
@@ -59,7 +75,7 @@ impl NoAnswer {
             ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable
         );
         let cause = if is_unknown || is_unreached { Cause::Unreached } else { Cause::Passing };
-        NoAnswer::new(words, cause)
+        NoAnswer { errno: Errno::from_io_error(error), ..NoAnswer::new(words, cause) }
     }
 
     fn of_tls(error: &rustls::Error) -> Self {
@@ -85,7 +101,7 @@ impl NoAnswer {
             rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
                 ("the server does not answer by TLS at this port".into(), PLAIN)
             }
-            _ => return NoAnswer::new(format!("TLS: {error}"), Cause::Passing),
+            _ => return NoAnswer::passing(format!("TLS: {error}")),
         };
         NoAnswer::new(words, Cause::Lasting(advice))
     }
@@ -93,8 +109,10 @@ impl NoAnswer {
     /// Returns the failure of an attempt; `what` could not be done.
     pub(crate) fn failure(self, what: &str) -> Failure {
         match self.cause {
-            Cause::Passing => Failure::temporary(self.words),
-            Cause::Unreached => Failure::Unreached(self.words),
+            Cause::Passing => {
+                Failure::Temporary { words: self.words, wait: None, has_progressed: false, errno: self.errno }
+            }
+            Cause::Unreached => Failure::Unreached { words: self.words, errno: self.errno },
             Cause::Lasting(advice) => {
                 let error = Error::failed(format!("{what}: {}", self.words));
                 Failure::Final(error.hint(advice))

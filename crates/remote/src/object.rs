@@ -1,12 +1,13 @@
 //! Requests for an object: redirects, repetition, and errors in words.
 
 use crate::answer::Answer;
-use crate::failure::Failure;
+use crate::failure::{Failure, of_status};
 use crate::options::RemoteOptions;
 use crate::origin::{Origin, without_user};
 use crate::retry;
 use crate::transport::{Headers, Transport};
 use packfs_core::{Error, Fetched, Result, shown_place};
+use rustix::io::Errno;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -123,19 +124,19 @@ impl Object {
                 return Err(self.changed());
             }
             let outcome = attempt(deadline);
-            if !matches!(outcome, Err(Failure::Unreached(_))) {
+            if !matches!(outcome, Err(Failure::Unreached { .. })) {
                 self.was_reached.store(true, Ordering::Relaxed);
             }
-            let (words, asked) = match outcome {
+            let (words, asked, errno) = match outcome {
                 Ok(done) => return Ok(done),
                 Err(Failure::Final(error)) => return Err(error),
-                Err(Failure::Temporary { words, wait, has_progressed }) => {
+                Err(Failure::Temporary { words, wait, has_progressed, errno }) => {
                     failed = if has_progressed { 1 } else { failed.saturating_add(1) };
-                    (words, wait)
+                    (words, wait, errno)
                 }
-                Err(Failure::Unreached(words)) => {
+                Err(Failure::Unreached { words, errno }) => {
                     failed = failed.saturating_add(1);
-                    (words, None)
+                    (words, None, errno)
                 }
             };
             all = all.saturating_add(1);
@@ -149,8 +150,10 @@ impl Object {
                 } else {
                     format!("after {all} attempts")
                 };
-                let error = io::Error::new(io::ErrorKind::TimedOut, format!("{words} ({limit})"));
-                return Err(Error::io(action(), error));
+                let errno = errno.or((wait >= left).then_some(Errno::TIMEDOUT)).unwrap_or(Errno::IO);
+                let kind = io::Error::from(errno).kind();
+                let error = io::Error::new(kind, format!("{words} ({limit})"));
+                return Err(Error::io(action(), error).with_errno(errno));
             }
             self.counts.retries.fetch_add(1, Ordering::Relaxed);
             std::thread::sleep(wait);
@@ -253,7 +256,7 @@ impl Object {
         let status = answer.status;
         if retry::is_temporary(status) {
             let words = format!("the server answers with status {status}");
-            return Failure::Temporary { words, wait: answer.retry_after(), has_progressed: false };
+            return Failure::answered(words, status, answer.retry_after());
         }
         let region = answer.header("x-amz-bucket-region");
         let error = match status {
@@ -273,6 +276,6 @@ impl Object {
             )),
             _ => error,
         };
-        Failure::Final(error)
+        Failure::Final(of_status(error, status))
     }
 }

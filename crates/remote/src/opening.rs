@@ -109,7 +109,7 @@ impl Object {
         }
         let mut bytes = vec![0; usize_of(version.len)];
         let (filled, outcome) = self.read_body(answer, &mut bytes);
-        outcome.map_err(Failure::temporary)?;
+        outcome.map_err(|none| none.failure("cannot read the head"))?;
         Ok(Head { version, bytes, filled })
     }
 

@@ -5,7 +5,7 @@ mod parts;
 mod pieces;
 
 use crate::answer::Answer;
-use crate::failure::Failure;
+use crate::failure::{Failure, of_status};
 use crate::image::RemoteImage;
 use crate::object::{Counts, Object};
 use crate::options::RemoteOptions;
@@ -288,7 +288,7 @@ impl S3Folder {
         let words = format!("the store answers with status {status}");
         // 409: another request for this name is not through yet.
         if crate::retry::is_temporary(status) || status == 409 {
-            return Failure::Temporary { words, wait, has_progressed: false };
+            return Failure::answered(words, status, wait);
         }
         let region = answer.header("x-amz-bucket-region").map(str::to_owned);
         let said = answer.small_body(ANSWER_LEN).ok().and_then(|text| code(&text));
@@ -297,6 +297,7 @@ impl S3Folder {
         }
         let said = said.map(|code| format!(" ({code})")).unwrap_or_default();
         let error = Error::failed(format!("cannot {action} {}: {words}{said}", self.url(Some(name))));
+        let error = of_status(error, status);
         let error = match status {
             401 | 403 => error.hint(self.place.access_hint()),
             501 => error.hint("the store cannot create objects on a condition (If-None-Match), as is needed"),

@@ -132,11 +132,11 @@ impl Transport {
             Method::Delete => with.of(self.agent.delete(url)).call(),
         };
         sent.map(answer).map_err(|error| {
-            let NoAnswer { mut words, cause } = NoAnswer::of(&error);
+            let NoAnswer { mut words, cause, errno } = NoAnswer::of(&error);
             if let Some(proxy) = proxy {
                 words.push_str(&format!(", through the proxy {}:{}", proxy.host(), proxy.port()));
             }
-            NoAnswer { words, cause }
+            NoAnswer { words, cause, errno }
         })
     }
 }

@@ -1,5 +1,5 @@
-//! squashfuse, squashfuse_ll, snapfuse and erofsfuse, as `packfs mount --fuse`; mount.erofs, as
-//! `packfs mount`.
+//! squashfuse, squashfuse_ll, snapfuse and erofsfuse, as `packfs mount --outer --fuse`;
+//! mount.erofs, as `packfs mount --outer`.
 
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
 use super::usage;
@@ -97,7 +97,7 @@ fn translated(name: &str, args: &[OsString]) -> Result<Option<Vec<OsString>>> {
         return Err(Error::usage(format!("Usage: {name} [options] IMAGE MOUNTPOINT")));
     };
     let is_kernel = name == "mount.erofs" && given.last("-t").is_none_or(|kind| kind == "erofs");
-    let mut result: Vec<OsString> = vec!["packfs".into(), "mount".into()];
+    let mut result: Vec<OsString> = vec!["packfs".into(), "mount".into(), "--outer".into()];
     if !is_kernel {
         result.push("--fuse".into());
         // As libfuse names mounts, unless `-o` has other words.
@@ -164,24 +164,25 @@ mod tests {
     fn command_lines_become_those_of_mount() {
         assert_eq!(
             of("squashfuse_ll", &["-f", "-o", "uid=5,gid=6,offset=4096", "i", "d"]).unwrap(),
-            "packfs mount --fuse -o subtype=squashfuse_ll -o fsname=squashfuse_ll --foreground -o uid=5 -o gid=6 \
-             -o offset=4096 -- i d"
+            "packfs mount --outer --fuse -o subtype=squashfuse_ll -o fsname=squashfuse_ll --foreground \
+             -o uid=5 -o gid=6 -o offset=4096 -- i d"
         );
         assert_eq!(
             of("squashfuse", &["i", "d", "-o", "ro,nodev,fsname=x,timeout=3"]).unwrap(),
-            "packfs mount --fuse -o subtype=squashfuse -o fsname=squashfuse -o ro -o nodev -o fsname=x \
-             -o idle-timeout=3s -- i d"
+            "packfs mount --outer --fuse -o subtype=squashfuse -o fsname=squashfuse -o ro -o nodev \
+             -o fsname=x -o idle-timeout=3s -- i d"
         );
         assert_eq!(
             of("squashfuse_ll", &["-o", "notify_pipe=/run/p", "i", "d"]).unwrap(),
-            "packfs mount --fuse -o subtype=squashfuse_ll -o fsname=squashfuse_ll --notify /run/p -- i d"
+            "packfs mount --outer --fuse -o subtype=squashfuse_ll -o fsname=squashfuse_ll \
+             --notify /run/p -- i d"
         );
         assert_eq!(
             of("erofsfuse", &["--offset=9", "i", "d"]).unwrap(),
-            "packfs mount --fuse -o subtype=erofsfuse -o fsname=erofsfuse --offset 9 -- i d"
+            "packfs mount --outer --fuse -o subtype=erofsfuse -o fsname=erofsfuse --offset 9 -- i d"
         );
         assert_eq!(of("mount.erofs", &["-u", "d"]).unwrap(), "packfs umount d");
-        assert_eq!(of("mount.erofs", &["i", "d", "-t", "erofs"]).unwrap(), "packfs mount -- i d");
+        assert_eq!(of("mount.erofs", &["i", "d", "-t", "erofs"]).unwrap(), "packfs mount --outer -- i d");
         assert_eq!(of("squashfuse", &["--help"]), None);
         assert_eq!(of("squashfuse", &["i"]), None);
     }

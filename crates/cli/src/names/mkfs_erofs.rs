@@ -275,7 +275,7 @@ impl Job {
         }
         let made_at = given_number(&given, "-T")?;
         // The variable counts before all options.
-        let epoch = when::source_date_epoch()?;
+        let epoch = when::source_date_epoch::<i64>()?;
         let is_all = given.switched("--all-time", "--mkfs-time", made_at.is_some());
         let times = match epoch {
             Some(_) => Times::Clamped,
@@ -533,12 +533,17 @@ impl Job {
         Ok(Implied { mode: 0o777, owner: Owner { uid, gid }, mtime: Some(mtime) })
     }
 
+    /// Bound of times. As the tool compares them without a sign, none is later than a negative one.
+    fn latest(&self) -> Option<i64> {
+        self.made_at.filter(|at| self.times == Times::Clamped && *at >= 0)
+    }
+
     fn loaded(&self, source: Source, teller: &Teller) -> Result<Loaded> {
         let given = &self.given;
         let mut shape = Shape {
             file_contexts: sources::file_contexts(given, "--file-contexts", "--mount-point")?,
             whiteouts: Some(if given.has("--aufs") { Whiteouts::Overlayfs } else { Whiteouts::Keep }),
-            mtime_max: self.made_at.filter(|_| self.times == Times::Clamped).map(Timestamp::from_seconds),
+            mtime_max: self.latest().map(Timestamp::from_seconds),
             implied: if self.mode()? == Mode::Image { Implied::default() } else { self.implied()? },
             archives: Some(ArchiveKind::Tar),
             tar: TarReading {

@@ -208,7 +208,7 @@ impl Job {
         let metadata = Metadata::of(&self.given, &users, &groups)?;
         let mut options = squash::pack_options(&self.given, self.archive.is_none())?;
         let mut pseudo = Pseudo::new(&users, &groups)?;
-        if let Some(text) = self.given.last("-pd") {
+        for text in self.given.all("-pd") {
             pseudo.set_above(text.as_bytes())?;
         }
         for (name, value) in &self.given.options {

@@ -174,7 +174,7 @@ fn defaults(given: &Given) -> Result<Meta> {
 
 /// Returns the value of `SOURCE_DATE_EPOCH`; as the tool does, warns of what is no number.
 fn epoch() -> i64 {
-    when::source_date_epoch().map_or_else(
+    when::source_date_epoch::<u32>().map_or_else(
         |error| {
             report::note(format_args!("WARNING: {error}"));
             0

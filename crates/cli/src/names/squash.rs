@@ -276,7 +276,7 @@ impl Times {
     fn of(given: &Given) -> Result<Self> {
         let (made_at, inode) = (time(given, "-mkfs-time")?, time(given, "-inode-time")?);
         let (root, all) = (time(given, "-root-time")?, time(given, "-repro-time")?);
-        let (is_repro, epoch) = (given.has("-repro"), when::source_date_epoch()?);
+        let (is_repro, epoch) = (given.has("-repro"), when::source_date_epoch::<u32>()?);
         let is_fixed = |time: &Option<Time>| matches!(time, Some(Time::At(_)));
         let clash =
             |one: &str, other: &str| Err(Error::usage(format!("cannot specify both {one} and {other}")));

@@ -364,7 +364,7 @@ impl Job {
         }
         let options = UnpackOptions {
             existing: if replaces { Existing::Replace } else { Existing::Merge },
-            xattrs: self.given.switched("-xattrs", "-no-xattrs", true),
+            xattrs: has_attributes(&self.given),
             strict: is_strict,
             fail_fast: is_strict,
             ..UnpackOptions::default()
@@ -519,4 +519,12 @@ fn created(tree: &Tree) -> String {
         .zip(counts)
         .map(|((one, many), count)| format!("created {count} {}\n", if count == 1 { one } else { many }));
     std::iter::once("\n".to_owned()).chain(lines).collect()
+}
+
+/// Returns true if attributes are restored: the last option about them counts, and a choice of some
+/// is one, too.
+fn has_attributes(given: &Given) -> bool {
+    let about = ["-xattrs", "-no-xattrs", "-xattrs-include", "-xattrs-exclude"];
+    let last = given.options.iter().rev().find(|(name, _)| about.contains(name));
+    last.is_none_or(|(name, _)| *name != "-no-xattrs")
 }

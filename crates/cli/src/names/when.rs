@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 use packfs::{Error, Result, ResultExt};
 use std::process::Command;
+use std::str::FromStr;
 
 /// Returns the seconds of a number, or of a text that `date -d` understands.
 ///
@@ -20,15 +21,15 @@ pub fn seconds(name: &str, text: &str) -> Result<i64> {
     })
 }
 
-/// Returns the value of `SOURCE_DATE_EPOCH`.
+/// Returns the value of `SOURCE_DATE_EPOCH`, whose type is that of the tool.
 ///
-/// Errors: `Usage` for what is no number.
-pub fn source_date_epoch() -> Result<Option<i64>> {
+/// Errors: `Usage` for what is no number of the type.
+pub fn source_date_epoch<T: FromStr + Into<i64>>() -> Result<Option<i64>> {
     let Some(value) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|value| !value.is_empty()) else {
         return Ok(None);
     };
-    let seconds = value.to_str().and_then(|text| text.parse::<u32>().ok());
-    seconds.map(|seconds| Some(i64::from(seconds))).ok_or_else(|| {
+    let seconds = value.to_str().and_then(|text| text.parse::<T>().ok());
+    seconds.map(|seconds| Some(seconds.into())).ok_or_else(|| {
         Error::usage(format!("invalid SOURCE_DATE_EPOCH={}: not seconds since 1970", value.to_string_lossy()))
     })
 }

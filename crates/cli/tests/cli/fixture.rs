@@ -67,11 +67,21 @@ impl Run {
         self
     }
 
+    /// It worked, and told something: its warnings hold all of these words.
+    #[track_caller]
+    pub fn warned(&self, words: &[&str]) -> &Self {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        for word in words {
+            assert!(self.stderr.contains(word), "no {word:?} in: {}", self.stderr);
+        }
+        self
+    }
+
     /// It failed with this exit code and an error that holds all of these words.
     #[track_caller]
     pub fn failed(&self, code: i32, words: &[&str]) -> &Self {
         assert_eq!(self.code, Some(code), "{}", self.stderr);
-        let error = self.stderr.lines().find(|line| !line.starts_with("warning: lost: "));
+        let error = self.stderr.lines().find(|line| !line.starts_with("warning: "));
         assert!(error.is_some_and(|line| line.starts_with("error: ")), "{}", self.stderr);
         for word in words {
             assert!(self.stderr.contains(word), "no {word:?} in: {}", self.stderr);

@@ -121,7 +121,9 @@ fn times_that_the_image_cannot_hold_are_told() {
     assert!(status.unwrap().success());
     let packed = names.ours("mksquashfs", "r a.sqfs");
     let starred = names.ours_with("sqfstar", &["b.sqfs"], Some(&names.path("r.tar")));
-    for run in [packed, starred] {
+    let listed = names.ours("gensquashfs", "-q -k -D r c.sqfs");
+    let tar = names.ours_with("tar2sqfs", &["-q", "d.sqfs"], Some(&names.path("r.tar")));
+    for run in [packed, starred, listed, tar] {
         assert_eq!(run.code, Some(0));
         assert!(run.stderr.contains("times before 1970 become 1970"), "{}", run.stderr);
         assert!(run.stderr.contains("times after 2106 become"), "{}", run.stderr);
@@ -275,4 +277,39 @@ fn links_are_followed_while_packing_and_metadata_is_forced_while_unpacking() {
         let found = names.path("p/d").metadata().unwrap();
         assert_eq!((found.uid(), found.gid()), (7, 8));
     }
+}
+
+#[test]
+fn mkfs_erofs_takes_an_epoch_of_64_bits() {
+    let names = Names::new();
+    let old = Command::new("touch").args(["-d", "@-5"]).arg(names.path("rootfs/old")).status();
+    assert!(old.unwrap().success());
+    for epoch in ["99999999999", "-7", "1500000000"] {
+        let made = at_epoch(&names, "mkfs.erofs", "x.erofs rootfs", epoch);
+        assert_eq!(made.code, Some(0), "{}", made.stderr);
+        let shown = names.ours("dump.erofs", "--path=/old x.erofs");
+        assert!(shown.text().contains("1969-12-31 23:59:55"), "{epoch}: {}", shown.text());
+        std::fs::remove_file(names.path("x.erofs")).unwrap();
+    }
+}
+
+#[test]
+fn the_last_option_about_attributes_counts() {
+    let names = Names::new();
+    let made = names.ours("mksquashfs", "rootfs o -xattrs -p 'usr x user.note=0x41'");
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    for (line, is_kept) in [
+        ("-no-xattrs -xattrs-include note", true),
+        ("-xattrs-include note -no-xattrs", false),
+        ("-no-xattrs -xattrs-exclude other", true),
+    ] {
+        let run = names.ours("unsquashfs", &format!("-n -d u {line} o"));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let mut value = [0; 8];
+        let found = rustix::fs::lgetxattr(names.path("u/usr"), "user.note", &mut value);
+        assert_eq!(found.is_ok(), is_kept, "{line}");
+        std::fs::remove_dir_all(names.path("u")).unwrap();
+    }
+    let refused = names.ours("mksquashfs", "rootfs p -pd 'D 4 750 5' -pd 'D 4 755 0 0'");
+    assert_eq!(refused.code, Some(1));
 }

@@ -36,6 +36,13 @@ impl RomfsVolume {
             let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) else { break };
             walk.directory(index, dir)?;
         }
+        // The root's own header is in no listing where the list of the root starts elsewhere.
+        let root = self.header(self.super_block.root_at)?;
+        if !walk.seen.contains(&root.at)
+            && let Some(fault) = root.sum_fault()
+        {
+            walk.report.error("/", fault);
+        }
         walk.data.note_overlaps(&mut report);
         Ok(())
     }

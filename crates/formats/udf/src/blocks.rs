@@ -62,6 +62,16 @@ impl Blocks {
         Ok(())
     }
 
+    /// Returns true if a tag was written at `place`, damaged or not.
+    pub(crate) fn is_written(&self, place: Place) -> Result<bool> {
+        let mut tag = [0; size_of::<Tag>()];
+        if self.check_range(place, tag.len() as u64).is_err() {
+            return Ok(true);
+        }
+        self.read(place, &mut tag)?;
+        Ok(tag != [0; size_of::<Tag>()])
+    }
+
     fn chunk(&self, number: u64) -> Result<(Vec<u8>, usize)> {
         let start = number.saturating_mul(CHUNK_LEN);
         let end = range_at(start, CHUNK_LEN).end.min(self.image.len());

@@ -3,12 +3,13 @@
 //!
 //! Invariant: ends for every image, as each file is visited once.
 
+use crate::blocks::verified;
 use crate::corruption::{Corruption, Place};
 use crate::descriptors::{Sequence, anchor_blocks, text_of};
 use crate::dir::Identifier;
 use crate::disk::*;
-use crate::entry::FileEntry;
-use crate::maps::{Addr, Map, sparing_table};
+use crate::entry::{FileEntry, extent_addr};
+use crate::maps::{Addr, Map, Run, in_runs, sparing_table};
 use crate::volume::UdfVolume;
 use packfs_core::{FileType, Result, range_at};
 use packfs_format::check::{DataPlaces, Hierarchy, Report, Tally};
@@ -29,6 +30,8 @@ struct Walk<'a, 'r> {
     hierarchy: Hierarchy<InodeId, InodeId>,
     data: DataPlaces,
     unshown: Unshown,
+    /// Directories of named streams.
+    streams: Vec<Addr>,
 }
 
 impl UdfVolume {
@@ -38,6 +41,9 @@ impl UdfVolume {
         self.check_anchors(&mut report)?;
         self.check_sequences(&mut report)?;
         self.check_partitions(&mut report)?;
+        if let Some(fault) = &self.integrity.fault {
+            report.error("integrity descriptor", fault);
+        }
         if !self.is_closed() {
             report.note("integrity descriptor", "the volume was not unmounted");
         }
@@ -46,12 +52,14 @@ impl UdfVolume {
 
     fn check_tree(&self, report: &mut Report<'_>) -> Result<()> {
         let (hierarchy, data) = (Hierarchy::default(), DataPlaces::default());
-        let mut walk = Walk { volume: self, report, hierarchy, data, unshown: Unshown::default() };
+        let streams = extent_addr(self.file_set.stream_directory_icb).into_iter().collect();
+        let mut walk = Walk { volume: self, report, hierarchy, data, unshown: Unshown::default(), streams };
         walk.root()?;
         for index in 0.. {
             let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) else { break };
             walk.directory(index, dir)?;
         }
+        walk.streams()?;
         let Walk { report, hierarchy, data, unshown, .. } = walk;
         hierarchy.check_links(report);
         data.note_overlaps(report);
@@ -85,12 +93,14 @@ impl UdfVolume {
             }
             blocks.read(place, &mut bytes)?;
             let tag: Option<Tag> = structure(&bytes, 0);
-            // Of what calls itself one.
+            let read = blocks.tagged(place, packfs_core::u32_of(block), &[]);
+            // Of what calls itself one, or was one before it was damaged.
             let is_one = tag.is_some_and(|tag| {
-                tag.tag_ident.get() == AVDP && tag.tag_location.get() == packfs_core::u32_of(block)
+                let (ident, location) = (tag.tag_ident.get(), tag.tag_location.get());
+                matches!(tag.desc_version.get(), 2 | 3)
+                    && (ident == AVDP || location == packfs_core::u32_of(block))
             });
             if is_one {
-                let read = blocks.tagged(place, packfs_core::u32_of(block), &[AVDP]);
                 report.refused(place, read)?;
             }
         }
@@ -162,16 +172,62 @@ impl UdfVolume {
                         let entry = self.reader.metadata_entry(*of, block.get());
                         report.refused(format_args!("{name}: {what}"), entry)?;
                     }
-                    let len = |runs: &[crate::maps::Run]| runs.last().map_or(0, |run| run.range.end);
+                    let len = |runs: &[Run]| runs.last().map_or(0, |run| run.range.end);
                     if len(main) != len(mirror) {
                         report.warn(&name, "metadata file and mirror are of different lengths");
                     }
+                    self.compare_mirror(&name, main, mirror, report)?;
                 }
                 Map::Physical(_) | Map::Virtual { .. } => {}
             }
         }
         Ok(())
     }
+}
+
+impl UdfVolume {
+    /// Compares the descriptors of a metadata file and of its mirror. Blocks that are free may
+    /// differ.
+    fn compare_mirror(
+        &self,
+        name: &str,
+        main: &[Run],
+        mirror: &[Run],
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        let blocks = &self.reader.blocks;
+        for block in main.iter().flat_map(|run| run.range.clone()) {
+            let places = [main, mirror].map(|runs| in_runs(runs, block, 1));
+            let [Some((first, _)), Some((second, _))] = places else { continue };
+            if first == second || report.is_full() {
+                continue;
+            }
+            let mut copies = [Vec::new(), Vec::new()];
+            for (copy, at) in copies.iter_mut().zip([first, second]) {
+                copy.resize(packfs_core::usize_of(blocks.block_len.into()), 0);
+                blocks.read(Place::at("metadata file", blocks.at(at)), copy)?;
+            }
+            let [main, mirror] = &copies;
+            if main == mirror || !is_same_tag(main, mirror) {
+                continue;
+            }
+            for (copy, at) in copies.iter().zip([first, second]) {
+                let place = Place::at("metadata file", blocks.at(at));
+                report.refused(name, verified(place, copy))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if two blocks were written for the same thing: half of a tag is left by damage.
+fn is_same_tag(first: &[u8], second: &[u8]) -> bool {
+    let tags = (structure::<Tag>(first, 0), structure::<Tag>(second, 0));
+    let (Some(first), Some(second)) = tags else { return false };
+    let is_one = |tag: Tag| tag.tag_ident.get() != 0 && matches!(tag.desc_version.get(), 2 | 3);
+    is_one(first)
+        && is_one(second)
+        && (first.tag_ident == second.tag_ident || first.tag_location == second.tag_location)
 }
 
 impl Walk<'_, '_> {
@@ -220,6 +276,14 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
+    /// Reads named streams, which are not shown.
+    fn streams(&mut self) -> Result<()> {
+        let starts = std::mem::take(&mut self.streams).into_iter().map(|addr| (addr, true)).collect();
+        let reader = &self.volume.reader;
+        let read = self.volume.each_file(starts, &mut |entry, _| reader.places(entry).map(drop));
+        self.report.refused("named streams", read).map(drop)
+    }
+
     fn parent(&mut self, index: usize, dir: InodeId, identifier: &Identifier) -> Result<()> {
         let path = self.hierarchy.path(index);
         let wanted = self.hierarchy.parent(index).unwrap_or(dir);
@@ -257,9 +321,6 @@ impl Walk<'_, '_> {
                 .error(&path, format_args!("is a {}, its directory entry says otherwise", file_type.word()));
         }
         let links = u32::from(entry.head.file_link_count.get());
-        if links == 0 {
-            self.report.error(&path, Corruption::Links { place: entry.place });
-        }
         // Those of directories are counted when they are listed.
         let links = if is_dir { 2 } else { links };
         self.hierarchy.meet(addr.id(), links, is_dir.then_some(addr.id()), index, &name);
@@ -271,8 +332,12 @@ impl Walk<'_, '_> {
         let path = self.hierarchy.entry_path(index, name);
         let block_len = u64::from(self.volume.reader.blocks.block_len);
         self.data.add(range_at(entry.place.at, block_len));
-        if entry.streams.is_some() {
+        if let Some(streams) = entry.streams {
+            self.streams.push(streams);
             self.unshown.streams.add(|| path.to_string());
+        }
+        if entry.head.file_link_count.get() == 0 {
+            self.report.error(&path, Corruption::Links { place: entry.place });
         }
         let file_type = entry.file_type()?;
         if file_type == FileType::Symlink {

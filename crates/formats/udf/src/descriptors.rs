@@ -170,6 +170,8 @@ pub(crate) struct Integrity {
     pub(crate) newest: Option<LogicalVolIntegrityDesc>,
     pub(crate) counts: Option<LogicalVolIntegrityDescImpUse>,
     pub(crate) extents: Vec<Range<u64>>,
+    /// Reason for which reading ended before the end.
+    pub(crate) fault: Option<String>,
 }
 
 impl Integrity {
@@ -186,9 +188,15 @@ impl Integrity {
             for block in start..range_at(start, count.min(left)).end {
                 left = left.saturating_sub(1);
                 let place = Place::at("integrity descriptor", blocks.at(block));
-                match blocks.tagged(place, packfs_core::u32_of(block), &[LVID]) {
-                    Ok(bytes) => extent = found.take(&bytes).unwrap_or(extent),
-                    Err(error) if error.kind() == ErrorKind::Corrupt => break,
+                match blocks.tagged(place, packfs_core::u32_of(block), &[]) {
+                    Ok(bytes) => match found.take(&bytes) {
+                        Some(next) => extent = next,
+                        None => break,
+                    },
+                    Err(error) if error.kind() == ErrorKind::Corrupt => {
+                        found.fault = blocks.is_written(place)?.then(|| text_of(&error));
+                        break;
+                    }
                     Err(error) => return Err(error),
                 }
             }
@@ -196,9 +204,10 @@ impl Integrity {
         Ok(found)
     }
 
-    /// Takes a descriptor; returns the extent of those after it.
+    /// Takes a descriptor; returns the extent of those after it, `None` for that of the end.
     fn take(&mut self, bytes: &[u8]) -> Option<ExtentAd> {
-        let head: LogicalVolIntegrityDesc = structure(bytes, 0)?;
+        let head = structure::<LogicalVolIntegrityDesc>(bytes, 0);
+        let head = head.filter(|head| head.desc_tag.tag_ident.get() == LVID)?;
         // Two tables of a number for each partition.
         let tables = u64::from(head.num_of_partitions.get()).saturating_mul(8);
         let at = tables.saturating_add(size_of::<LogicalVolIntegrityDesc>() as u64);

@@ -6,6 +6,7 @@ use crate::descriptors::Logical;
 use crate::disk::*;
 use packfs_core::{Error, ErrorKind, Result, len_of, range_at};
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Packets that a sparing table replaces, at most: entries of the longest table.
 const SPARED_MAX: usize = 65_535;
@@ -232,6 +233,8 @@ pub(crate) fn sparing_table(blocks: &Blocks, place: Place) -> Result<(u32, Vec<(
 pub(crate) struct Reader {
     pub(crate) blocks: Blocks,
     pub(crate) maps: Vec<Map>,
+    /// Set once a block of the mirror was read for one of the metadata file.
+    pub(crate) has_used_mirror: AtomicBool,
 }
 
 impl Reader {
@@ -300,6 +303,7 @@ impl Reader {
         let (block, _) = in_runs(mirror, addr.block.into(), 1)?;
         let place = Place::at(what, self.blocks.at(block));
         let bytes = self.blocks.tagged(place, addr.block, idents).ok()?;
+        self.has_used_mirror.store(true, Ordering::Relaxed);
         Some(Ok((place, bytes)))
     }
 }
@@ -312,7 +316,7 @@ fn check_block(partition: u16, found: u64, len: u64, blocks: &Range<u64>) -> Res
     }
 }
 
-fn in_runs(runs: &[Run], block: u64, len: u64) -> Option<(u64, u64)> {
+pub(crate) fn in_runs(runs: &[Run], block: u64, len: u64) -> Option<(u64, u64)> {
     let index = runs.partition_point(|run| run.range.end <= block);
     let run = runs.get(index).filter(|run| run.range.contains(&block))?;
     let at = run.at.saturating_add(block.saturating_sub(run.range.start));

@@ -10,6 +10,7 @@ use crate::recognition::Recognition;
 use crate::volume::UdfVolume;
 use packfs_core::{Error, FileType, Image, Result};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Newest revision that is read.
 const REVISION_MAX: u16 = 0x260;
@@ -37,7 +38,7 @@ fn opened(image: Arc<dyn Image>, recognition: Recognition) -> Result<UdfVolume> 
     let integrity = Integrity::read(&blocks, logical.descriptor.integrity_seq_ext)?;
     check_revision(&logical, &integrity)?;
     let raw = read_maps(&blocks, &logical, &sequence.partitions)?;
-    let mut reader = Reader { blocks, maps: Vec::new() };
+    let mut reader = Reader { blocks, maps: Vec::new(), has_used_mirror: AtomicBool::new(false) };
     for raw in raw {
         let map = reader.map(raw, &mut warnings)?;
         reader.maps.push(map);

@@ -3,7 +3,7 @@
 use crate::descriptors::Sequence;
 use crate::dir::Identifier;
 use crate::disk::*;
-use crate::entry::FileEntry;
+use crate::entry::{FileEntry, extent_addr};
 use crate::maps::{Addr, Map};
 use crate::volume::UdfVolume;
 use packfs_core::{FileType, Result, range_at};
@@ -29,7 +29,9 @@ impl UdfVolume {
         }
         claims.add(range_at(self.file_set_at, blocks.block_len.into()), "file set");
         self.claim_partitions(&mut claims)?;
-        self.each_file(&mut |entry, owner| self.claim_file(entry, owner, &mut claims))?;
+        let streams = extent_addr(self.file_set.stream_directory_icb).map(|addr| (addr, true));
+        let starts = [(self.root, false)].into_iter().chain(streams).collect();
+        self.each_file(starts, &mut |entry, owner| self.claim_file(entry, owner, &mut claims))?;
         claims.add(self.end()..len, "after the volume");
         Ok(claims.owners(len))
     }
@@ -87,13 +89,14 @@ impl UdfVolume {
         Ok(())
     }
 
-    /// Calls `visit` for each file, hidden ones and named streams among them, once, with the owner
-    /// of its data.
-    fn each_file(&self, visit: &mut dyn FnMut(&FileEntry, &'static str) -> Result<()>) -> Result<()> {
-        let (mut seen, mut left) = (HashSet::new(), vec![(self.root, false)]);
-        if let Some(streams) = crate::entry::extent_addr(self.file_set.stream_directory_icb) {
-            left.push((streams, true));
-        }
+    /// Calls `visit` for each file from some on, of which those of named streams are marked, once,
+    /// hidden ones among them, with the owner of its data.
+    pub(crate) fn each_file(
+        &self,
+        mut left: Vec<(Addr, bool)>,
+        visit: &mut dyn FnMut(&FileEntry, &'static str) -> Result<()>,
+    ) -> Result<()> {
+        let mut seen = HashSet::new();
         while let Some((addr, is_stream)) = left.pop() {
             if !seen.insert(addr) {
                 continue;

@@ -103,6 +103,7 @@ impl Volume for UdfVolume {
     fn remarks(&self) -> Vec<String> {
         let rows = [
             (&self.seen.hidden, "hidden files are not shown, as Linux does; check names them"),
+            (&self.reader.has_used_mirror, "a damaged block of the metadata file was read from its mirror"),
             (&self.seen.streams, "named streams of files are not shown, as Linux does; check names them"),
         ];
         let seen = rows.iter().filter(|(seen, _)| seen.load(Ordering::Relaxed));

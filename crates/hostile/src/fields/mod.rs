@@ -15,6 +15,7 @@ pub(crate) mod recovery;
 pub(crate) mod romfs;
 mod squashfs;
 pub(crate) mod squashfs_legacy;
+pub(crate) mod udf;
 mod verity;
 pub(crate) mod xfs;
 
@@ -70,6 +71,9 @@ pub fn fields(image: &[u8], nodes: &[u64]) -> Vec<Field> {
         romfs::fields(image)
     } else if ext::is_one(image) {
         ext::fields(image)
+    } else if udf::is_one(image) {
+        // Bridges open as UDF.
+        udf::fields(image)
     } else if iso9660::is_one(image) {
         iso9660::fields(image)
     } else if image.starts_with(b"#!/bin/sh\n#V") {

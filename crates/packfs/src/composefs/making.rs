@@ -3,6 +3,7 @@
 use super::deposit::{Deposit, Deposited, Written};
 use crate::objects::path_of;
 use crate::{OpenOptions, Source};
+use packfs_core::new_file::NewFile;
 use packfs_core::{
     ContentId, DeviceNumber, Error, Limits, MemoryImage, NodeId, NodeKind, Progress, Result, ResultExt, Tree,
 };
@@ -10,7 +11,7 @@ use packfs_formats::composefs::{self, Inode, Parser, Versions};
 use packfs_integrity::{FsVerityOptions, fs_verity_digest, to_hex};
 use packfs_source::{Loaded, Shape};
 use std::collections::HashMap;
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -84,6 +85,17 @@ pub struct Made {
     pub bytes: Vec<u8>,
     /// Report.
     pub report: ComposefsReport,
+}
+
+impl Made {
+    /// Writes the image to a file, which appears when it is complete.
+    ///
+    /// Errors: `Io`, `Usage` for what is no name of a file.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let file = NewFile::create(path, 0o666)?;
+        file.file().write_all(&self.bytes).or_io(|| format!("cannot write {path:?}"))?;
+        file.finish(false)
+    }
 }
 
 /// Makes an image of a source of any kind, and writes its objects.

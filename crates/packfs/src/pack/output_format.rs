@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn an_extension_that_means_no_format_is_refused_with_what_would_do() {
-        for output in ["a.udf", "a.tar", "a.sqfs.tmp", "root-1.2", "a.zip", "a.x-sqfs"] {
+        for output in ["a.hfs", "a.tar", "a.sqfs.tmp", "root-1.2", "a.zip", "a.x-sqfs"] {
             let error = chosen(None, output, None).unwrap_err();
             assert_eq!(error.kind(), packfs_core::ErrorKind::Usage, "{output}");
             assert!(error.hints()[0].contains("--format") && error.hints()[1].contains(".erofs"), "{output}");

@@ -2,6 +2,7 @@
 
 use super::docker_config::Login;
 use crate::answer::Answer;
+use crate::failure::of_status;
 use crate::transport::{Method, Transport};
 use ct_codecs::{Base64, Encoder};
 use packfs_core::{Error, Result};
@@ -133,7 +134,7 @@ impl TokenRequest<'_> {
         };
         let answer = answer.map_err(|none| cannot(&none.words))?;
         if answer.status != 200 {
-            let error = cannot(&format!("status {}", answer.status));
+            let error = of_status(cannot(&format!("status {}", answer.status)), answer.status);
             let is_refused = matches!(answer.status, 401 | 403);
             return Err(if is_refused { error.hint(login_hint(self.login.is_some())) } else { error });
         }

@@ -6,7 +6,7 @@ use super::docker_config::{self, Login};
 use super::manifest::{ACCEPT, Descriptor, JSON_LEN_MAX};
 use super::place::{Pin, RegistryPlace};
 use crate::answer::Answer;
-use crate::failure::Failure;
+use crate::failure::{Failure, of_status};
 use crate::image::RemoteImage;
 use crate::object::{Counts, Object};
 use crate::options::RemoteOptions;
@@ -15,6 +15,7 @@ use crate::store::Entry;
 use crate::transport::{Headers, Method, Transport};
 use crate::version::Validator;
 use packfs_core::{Error, Image, Result, printable};
+use rustix::io::Errno;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -174,7 +175,8 @@ impl Registry {
             match answer.status {
                 200 => {}
                 404 => {
-                    return Err(Error::failed(format!("{}: the registry has no such name", action())).into());
+                    let error = Error::failed(format!("{}: the registry has no such name", action()));
+                    return Err(error.with_errno(Errno::NOENT).into());
                 }
                 _ => return Err(object.failure(&answer)),
             }
@@ -214,6 +216,7 @@ impl Registry {
                 404 => {
                     let error =
                         Error::failed(format!("cannot open {}: the registry has no such image", self.shown));
+                    let error = error.with_errno(Errno::NOENT);
                     return Err(error.hint("names and tags of images are case-sensitive").into());
                 }
                 _ => return Err(object.failure(&answer)),
@@ -300,13 +303,14 @@ impl Registry {
         let wait = answer.retry_after();
         if crate::retry::is_temporary(status) {
             let words = format!("the registry answers with status {status}");
-            return Failure::Temporary { words, wait, has_progressed: false };
+            return Failure::answered(words, status, wait);
         }
         let said = answer.small_body(64 << 10).ok().and_then(|text| said(&text)).unwrap_or_default();
         let error = Error::failed(format!(
             "cannot {action} of {}: the registry answers with status {status}{said}",
             self.shown
         ));
+        let error = of_status(error, status);
         Failure::Final(if matches!(status, 401 | 403) { error.hint(self.access_hint()) } else { error })
     }
 

@@ -50,14 +50,19 @@ fn failures_that_last_end_in_an_error() {
 
 #[test]
 fn lasting_statuses_are_not_repeated() {
-    for (status, kind) in
-        [(403, "refuses access"), (404, "no such object"), (501, "status 501"), (505, "status 505")]
-    {
+    // Numbers from `asm-generic/errno-base.h`: EACCES, ENOENT, EINVAL.
+    for (status, kind, errno) in [
+        (403, "refuses access", 13),
+        (404, "no such object", 2),
+        (501, "status 501", 22),
+        (505, "status 505", 22),
+    ] {
         let server =
             RangeServer::with(noise(LEN), later(move |_| Reply::Status(status, vec![], String::new())));
         let image = open(&server).unwrap();
         let error = read(&image, 2 * MIB, 1).unwrap_err();
         assert!(error.kind() == ErrorKind::Failed && error.to_string().contains(kind), "{error}");
+        assert_eq!(error.errno(), errno, "{status}");
         assert_eq!(server.requests().len(), 3, "{status}");
     }
 }
@@ -214,6 +219,7 @@ fn a_silent_server_ends_in_an_error() {
     let error = read(&image, 2 * MIB, 1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     assert!(error.to_string().contains("within 0.3 s"), "{error}");
+    assert_eq!(error.errno(), 110, "ETIMEDOUT of `asm-generic/errno.h`");
 }
 
 #[test]
@@ -226,4 +232,5 @@ fn a_port_without_a_server_ends_in_an_error() {
     assert_eq!(error.kind(), ErrorKind::Io);
     // A server that has not answered yet is not waited for as long as one that has.
     assert!(error.to_string().contains("after 3 attempts"), "{error}");
+    assert_eq!(error.errno(), 111, "ECONNREFUSED of `asm-generic/errno.h`");
 }

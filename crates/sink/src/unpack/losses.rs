@@ -133,7 +133,7 @@ pub(super) struct Failures {
 }
 
 impl Failures {
-    /// Adds a failure. The first is kept as the result, some others are warnings: each is told once.
+    /// Adds a failure. The first is kept as the result, some others are warnings: each once.
     pub(super) fn add(&self, error: Error, progress: &dyn Progress) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *found {
