@@ -390,6 +390,7 @@ impl Opened {
     }
 
     /// Returns the volumes of the layers, the outermost first.
+    #[cfg(feature = "check")]
     pub(crate) fn containers(&self) -> &[Arc<dyn Volume>] {
         &self.containers
     }
