@@ -148,7 +148,7 @@ fn is_ovf(name: &[u8]) -> bool {
 /// Returns the kind of a source that is no image.
 #[cfg(feature = "pack")]
 fn source_kind(beginning: &[u8]) -> Option<&'static str> {
-    packfs_source::ArchiveKind::of(beginning)
+    packfs_source::archive_kind(beginning)
         .map(packfs_source::ArchiveKind::words)
         .or_else(|| packfs_source::looks_like_manifest(beginning).then_some("a manifest"))
 }

@@ -1,52 +1,31 @@
 //! Archives of every kind, told by their first bytes.
 
 use crate::archive::{TarInput, open};
+use crate::archive_kind::ArchiveKind;
 use crate::shape::Shape;
 use crate::{Loaded, cpio, tar, zip};
 use packfs_core::{Error, Limits, Progress, Result};
 
-/// Kind of an archive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArchiveKind {
-    /// Any dialect of tar.
-    Tar,
-    /// Any dialect of cpio.
-    Cpio,
-    /// With a directory at its end.
-    Zip,
-}
-
-impl ArchiveKind {
-    /// Returns the kind of an archive that starts with these bytes.
-    pub fn of(beginning: &[u8]) -> Option<Self> {
-        match () {
-            () if tar::looks_like_tar(beginning) => Some(ArchiveKind::Tar),
-            () if cpio::looks_like_cpio(beginning) => Some(ArchiveKind::Cpio),
-            () if zip::looks_like_zip(beginning) => Some(ArchiveKind::Zip),
-            () => None,
-        }
-    }
-
-    /// Returns its name with an article.
-    pub fn words(self) -> &'static str {
-        match self {
-            ArchiveKind::Tar => "a tar archive",
-            ArchiveKind::Cpio => "a cpio archive",
-            ArchiveKind::Zip => "a zip archive",
-        }
+/// Returns the kind of an archive that starts with these bytes.
+pub fn archive_kind(beginning: &[u8]) -> Option<ArchiveKind> {
+    match () {
+        () if tar::looks_like_tar(beginning) => Some(ArchiveKind::Tar),
+        () if cpio::looks_like_cpio(beginning) => Some(ArchiveKind::Cpio),
+        () if zip::looks_like_zip(beginning) => Some(ArchiveKind::Zip),
+        () => None,
     }
 }
 
 /// Returns true if these bytes start like a tar, cpio, or zip archive.
 pub fn looks_like_archive(beginning: &[u8]) -> bool {
-    ArchiveKind::of(beginning).is_some()
+    archive_kind(beginning).is_some()
 }
 
 /// Loads a tar, cpio, or zip archive; what is none of them by its first bytes is read as a tar
 /// archive.
 ///
-/// Errors: `Corrupt` for damage, `Unsupported` for encryption, parts of archives, and kinds that the
-/// shape refuses, `Io`, `Usage` for bad globs, `Limit`, `Cancelled`.
+/// Errors: `Corrupt` for damage, `Unsupported` for encryption, parts of archives, and kinds that
+/// the shape refuses, `Io`, `Usage` for bad globs, `Limit`, `Cancelled`.
 pub fn load_archive(
     input: TarInput,
     shape: &Shape,
@@ -54,10 +33,10 @@ pub fn load_archive(
     progress: &dyn Progress,
 ) -> Result<Loaded> {
     let mut opening = open(input, limits, progress)?;
-    let kind = ArchiveKind::of(&opening.head()?).unwrap_or(ArchiveKind::Tar);
+    let kind = archive_kind(&opening.head()?).unwrap_or(ArchiveKind::Tar);
     if let Some(only) = shape.archives.filter(|only| *only != kind) {
         let what = format!("found {}, only {} is allowed", kind.words(), only.words());
-        return Err(Error::unsupported(&opening.name, what).hint("packfs pack reads both"));
+        return Err(Error::unsupported(&opening.name, what).hint("packfs pack reads tar, cpio, and zip archives"));
     }
     match kind {
         ArchiveKind::Zip => zip::load(opening, shape),

@@ -7,6 +7,7 @@
 
 mod any_archive;
 mod archive;
+mod archive_kind;
 mod cpio;
 mod decimal;
 mod dir;
@@ -30,8 +31,9 @@ mod trace;
 mod whiteouts;
 mod zip;
 
-pub use any_archive::{ArchiveKind, load_archive, looks_like_archive};
+pub use any_archive::{archive_kind, load_archive, looks_like_archive};
 pub use archive::{Compression, TarInput, compression_of, decoded_beginning, decoded_file, decoded_stream};
+pub use archive_kind::ArchiveKind;
 pub use dir::{Listed, Prober, load_dir, load_entries, load_listed, load_merged, survey_dir};
 pub use file_contexts::FileContexts;
 pub use joined_contents::JoinedContents;

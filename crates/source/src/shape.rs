@@ -1,6 +1,6 @@
 //! Filters, renames and changes applied to a source while it becomes a tree.
 
-use crate::any_archive::ArchiveKind;
+use crate::archive_kind::ArchiveKind;
 use crate::file_contexts::FileContexts;
 use crate::manifest::Additions;
 use crate::mode::ModeChange;

@@ -98,7 +98,7 @@ pub(crate) struct Options {
     /// Options that nothing else decides; of those named here, too, this holds what was typed.
     pub typed: Typed,
     pub codec_name: String,
-    /// True if nobody named the codec.
+    /// True if the codec was not named.
     pub codec_is_default: bool,
     /// The oldest kernel that is to mount the image.
     pub kernel: Version,

@@ -1,0 +1,23 @@
+//! Kinds of archives.
+
+/// Kind of an archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArchiveKind {
+    /// Any dialect of tar.
+    Tar,
+    /// Any dialect of cpio.
+    Cpio,
+    /// With a directory at its end.
+    Zip,
+}
+
+impl ArchiveKind {
+    /// Returns its name with an article.
+    pub fn words(self) -> &'static str {
+        match self {
+            ArchiveKind::Tar => "a tar archive",
+            ArchiveKind::Cpio => "a cpio archive",
+            ArchiveKind::Zip => "a zip archive",
+        }
+    }
+}
