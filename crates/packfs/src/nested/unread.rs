@@ -1,7 +1,7 @@
 //! Parts of an image that are not read: what a check has to name.
 
 use super::{Choice, known_images};
-use crate::opened::{OpenOptions, Opened};
+use crate::{OpenOptions, Opened};
 use packfs_core::Result;
 use packfs_format::{ExtentFrom, Format};
 use std::ops::ControlFlow;
