@@ -27,6 +27,12 @@ impl Answer {
         self.header("content-length")?.parse().ok()
     }
 
+    /// True if the body ends with the connection, wherever that breaks off.
+    pub(crate) fn ends_unseen(&self) -> bool {
+        let is_chunked = self.header("transfer-encoding").is_some_and(|coding| coding.contains("chunked"));
+        self.content_len().is_none() && !is_chunked
+    }
+
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         retry_after(self.header("retry-after")?)
     }

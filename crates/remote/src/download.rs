@@ -90,6 +90,10 @@ impl Download {
     /// Returns the object as an answer shows it, and how many bytes of its body were read before.
     fn found(&self, answer: &Answer) -> Result<(Seen, u64), Failure> {
         let validator = Validator::of(answer);
+        if answer.ends_unseen() {
+            let what = "the answer has no length and no end, so that a part could pass for the whole";
+            return Err(self.object.refused(what).into());
+        }
         match (answer.status, answer.content_range()) {
             (200, _) => Ok((Seen { len: answer.content_len(), validator }, self.at)),
             (206, Some(found)) if found.range.as_ref().is_some_and(|range| range.start == self.at) => {

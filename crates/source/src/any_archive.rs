@@ -36,7 +36,9 @@ pub fn load_archive(
     let kind = archive_kind(&opening.head()?).unwrap_or(ArchiveKind::Tar);
     if let Some(only) = shape.archives.filter(|only| *only != kind) {
         let what = format!("found {}, only {} is allowed", kind.words(), only.words());
-        return Err(Error::unsupported(&opening.name, what).hint("packfs pack reads tar, cpio, and zip archives"));
+        return Err(
+            Error::unsupported(&opening.name, what).hint("packfs pack reads tar, cpio, and zip archives")
+        );
     }
     match kind {
         ArchiveKind::Zip => zip::load(opening, shape),

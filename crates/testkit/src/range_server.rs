@@ -39,6 +39,8 @@ pub enum Reply {
     Of(Served),
     /// The whole object with status 200.
     Whole,
+    /// The whole object with status 200, ended by the end of the connection alone.
+    Unbounded,
     /// Status, further headers, and body.
     Status(u16, Vec<(&'static str, String)>, String),
     /// The range, after whose first bytes the connection ends.
@@ -231,9 +233,8 @@ impl Shared {
         }
         let len = served.bytes.len() as u64;
         let range = request.header("range").and_then(|range| parse_range(range, len));
-        if matches!(reply, Reply::Whole) || request.header("range").is_none() {
-            write(output, 200, &headers, &served.bytes, served.bytes.len())?;
-            return Ok(true);
+        if matches!(reply, Reply::Whole | Reply::Unbounded) || request.header("range").is_none() {
+            return whole(output, &reply, &headers, &served.bytes);
         }
         let Some(range) = range else {
             write(output, 416, &format!("{headers}Content-Range: bytes */{len}\r\n"), b"", 0)?;
@@ -293,4 +294,20 @@ fn write(output: &mut TcpStream, status: u16, headers: &str, body: &[u8], len: u
         if matches!(status, 204 | 304) { String::new() } else { format!("Content-Length: {len}\r\n") };
     output.write_all(format!("HTTP/1.1 {status} X\r\n{headers}{length}\r\n").as_bytes())?;
     output.write_all(body)
+}
+
+/// Answers with the object from its start on; false where the connection ends.
+fn whole(output: &mut TcpStream, reply: &Reply, headers: &str, bytes: &[u8]) -> std::io::Result<bool> {
+    match reply {
+        Reply::Short(most) => {
+            write(output, 200, headers, &bytes[..*most.min(&bytes.len())], bytes.len())?;
+            Ok(*most >= bytes.len())
+        }
+        Reply::Unbounded => {
+            write!(output, "HTTP/1.1 200 OK\r\n{headers}Connection: close\r\n\r\n")?;
+            output.write_all(bytes)?;
+            Ok(false)
+        }
+        _ => write(output, 200, headers, bytes, bytes.len()).map(|()| true),
+    }
 }

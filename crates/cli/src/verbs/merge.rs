@@ -73,8 +73,8 @@ pub struct Opts {
 
     /// Write an image for this Linux version, such as 6.18
     ///
-    /// For erofs and squashfs. The default is the oldest version that reads all of the images. erofs
-    /// images of more than 16 TiB need 6.15, and with --devices 7.1.
+    /// For erofs and squashfs. The default is the oldest version that reads all of the images.
+    /// erofs images of more than 16 TiB need 6.15, and with --devices 7.1.
     #[arg(long, value_name = "VERSION")]
     kernel: Option<String>,
 

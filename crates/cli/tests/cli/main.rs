@@ -41,6 +41,7 @@ mod oci_made;
 mod oci_merged;
 mod oci_peers;
 mod packing;
+mod packing_urls;
 mod printing;
 mod reading;
 mod recovery;

@@ -585,12 +585,13 @@ fn a_default_that_costs_something_is_told_once() {
         ("h.erofs", &["--kernel", "6.12"], Some(zstd)),
         ("i.erofs", &["--kernel", "6.12", "--codec", "lz4hc"], None),
     ] {
-        let run = fixture.run([&["pack", "tree", image], args].concat());
+        let run = fixture.run([&["pack", "rootfs", image], args].concat());
         let count = |words: &str| run.done().text().matches(words).count();
-        assert_eq!(count("suggestion: --codec"), usize::from(words.is_some()), "{image}");
-        assert!(words.is_none_or(|words| count(words) == 1), "{image}");
+        for told in [zisofs, zstd] {
+            assert_eq!(count(told), usize::from(words == Some(told)), "{image}: {}", run.text());
+        }
     }
-    let json = fixture.run(["pack", "tree", "j.iso", "--json"]).json();
+    let json = fixture.run(["pack", "rootfs", "j.iso", "--json"]).json();
     assert!(json["suggestions"].to_string().contains("zisofs"), "{json}");
 }
 
@@ -605,17 +606,29 @@ fn squashfs_for_a_kernel_has_what_that_kernel_reads() {
     ] {
         let words = format!("needs Linux {since} or newer, this image is for Linux {kernel}");
         let pack =
-            |kernel: &str| fixture.run(["pack", "tree", "k.sqfs", "--codec", codec, "--kernel", kernel]);
+            |kernel: &str| fixture.run(["pack", "rootfs", "k.sqfs", "--codec", codec, "--kernel", kernel]);
         pack(kernel).failed(2, &[&words, "gzip"]);
         pack(since).done();
         let bytes = fixture.bytes("k.sqfs");
-        fixture.run(["pack", "tree", "k.sqfs", "--codec", codec]).done();
+        fixture.run(["pack", "rootfs", "k.sqfs", "--codec", codec]).done();
         assert!(bytes == fixture.bytes("k.sqfs"), "{codec}");
     }
-    fixture.run(["pack", "tree", "k.sqfs", "--kernel", "2.6.29"]).done();
-    fixture.run(["pack", "tree", "k.sqfs", "--kernel", "2.6.28"]).failed(2, &["from 2.6.29 on"]);
-    fixture.run(["pack", "tree", "z.sqfs", "--codec", "zstd"]).done();
-    let merge = |kernel: &str| fixture.run(["merge", "z.sqfs", "z.sqfs", "-o", "m.sqfs", "--kernel", kernel]);
+    fixture.run(["pack", "rootfs", "k.sqfs", "--kernel", "2.6.29"]).done();
+    fixture.run(["pack", "rootfs", "k.sqfs", "--kernel", "2.6.28"]).failed(2, &["from 2.6.29 on"]);
+    fixture.run(["pack", "rootfs", "z.sqfs", "--codec", "zstd"]).done();
+    let merge = |kernel: &str| {
+        fixture.run([
+            "merge",
+            "z.sqfs",
+            "z.sqfs",
+            "-o",
+            "m.sqfs",
+            "--on-conflict",
+            "last",
+            "--kernel",
+            kernel,
+        ])
+    };
     merge("4.13").failed(2, &["codec zstd needs Linux 4.14"]);
     merge("4.14").done();
 }

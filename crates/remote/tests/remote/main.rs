@@ -4,6 +4,7 @@ mod answers;
 mod cache;
 mod credentials;
 mod differential;
+mod downloads;
 mod redirects;
 mod registry;
 mod registry_upload;
