@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// File that is written, beside the one that it replaces; dropped, it leaves nothing.
 pub struct NewFile {
@@ -77,8 +78,8 @@ pub fn create_temporary(path: &Path, mode: u32) -> Result<(File, Option<PathBuf>
         Ok(file) if can_be_named(&file) => return Ok((file.into(), None)),
         _ => {}
     }
-    for attempt in 0..100 {
-        let temporary = temporary_name(path, attempt);
+    for _ in 0..100 {
+        let temporary = temporary_name(path);
         match File::options().read(true).write(true).create_new(true).mode(mode).open(&temporary) {
             Ok(file) => return Ok((file, Some(temporary))),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -96,7 +97,7 @@ pub fn name_it(file: &File, path: &Path, temporary: Option<PathBuf>) -> Result<(
     let temporary = match temporary {
         Some(temporary) => temporary,
         None => {
-            let temporary = temporary_name(path, 0);
+            let temporary = temporary_name(path);
             let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
             let _ = std::fs::remove_file(&temporary);
             rustix::fs::linkat(CWD, nameless, CWD, &temporary, AtFlags::SYMLINK_FOLLOW).or_io(failed)?;
@@ -113,17 +114,41 @@ fn can_be_named(file: &OwnedFd) -> bool {
     std::fs::metadata(format!("/proc/self/fd/{}", file.as_raw_fd())).is_ok_and(|found| found.ino() > 0)
 }
 
-fn temporary_name(path: &Path, attempt: u32) -> PathBuf {
+/// A new name with each call: threads may make the same file.
+fn temporary_name(path: &Path) -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // A name near the limit of 255 bytes leaves no room for a suffix.
     let short: String = name.chars().take(48).collect();
-    path.with_file_name(format!(".{short}.{}-{attempt}.packfs-tmp", std::process::id()))
+    path.with_file_name(format!(".{short}.{}-{number}.packfs-tmp", std::process::id()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Write;
+
+    #[test]
+    fn threads_may_make_the_same_file() {
+        let folder = std::env::temp_dir().join(format!("packfs-same-file-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("same");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let new = NewFile::create(&path, 0o640).unwrap();
+                        new.file().write_all(b"whole").unwrap();
+                        new.finish(false).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn a_file_appears_when_it_is_finished_and_an_abandoned_one_never() {
