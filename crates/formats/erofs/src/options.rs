@@ -98,7 +98,7 @@ pub(crate) struct Options {
     /// Options that nothing else decides; of those named here, too, this holds what was typed.
     pub typed: Typed,
     pub codec_name: String,
-    /// True if the codec was not named.
+    /// True if neither a codec nor a goal was named.
     pub codec_is_default: bool,
     /// The oldest kernel that is to mount the image.
     pub kernel: Version,

@@ -140,7 +140,7 @@ impl Wants {
         });
         let prefixes = prefixes(&typed, kernel, fragments == Fragments::Off && metabox.is_none())?;
         Ok(Options {
-            codec_is_default: settings.codec.is_none(),
+            codec_is_default: settings.codec.is_none() && settings.optimize == Goal::default(),
             codec_name: if typed.chunk_len.is_some() { "none".into() } else { self.codec_name },
             kernel,
             block_len,

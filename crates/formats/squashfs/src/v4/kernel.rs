@@ -45,9 +45,7 @@ impl Kernel {
             _ => None,
         };
         kernel.filter(|kernel| *kernel >= FIRST).ok_or_else(|| {
-            let error =
-                Error::usage(format!("squashfs option kernel={text}: a version from {FIRST} on is allowed"));
-            error.hint("such as 2.6.38, 3.19 or 4.14")
+            Error::usage(format!("squashfs option kernel={text}: {WORDS}, from {FIRST} on, is allowed"))
         })
     }
 
